@@ -1,0 +1,311 @@
+/**
+ * A broker's view of the cluster: topics, partitions and brokers, kept from watches of the resource store.
+ *
+ * Place: the read side of metadata for all request handlers, and the source of assignments for the replica manager.
+ * Invariants:
+ * - An entry's `partitionEpoch` never goes back for one topic id: an older entry than the one known is ignored.
+ * - An entry that is in two slices is obeyed where it was seen first (replication review 1.4).
+ * - Partitions come from PartitionSlices alone; Topic resources add only what users configured.
+ * - Listeners hear of a change after the whole view is consistent with it, and never re-entrantly.
+ */
+import type { Broker, Endpoint } from '../../crds/broker.ts'
+import { parsePartitionKey, type PartitionEntry, type PartitionSlice } from '../../crds/partition-slice.ts'
+import type { ResourceStore, Watch, WatchEvent } from '../../crds/resource-store.ts'
+import { topicNameOf, type Topic } from '../../crds/topic.ts'
+import type { Logger } from '../../common/logger.ts'
+
+export interface BrokerImage {
+  readonly brokerId: number
+  readonly endpoints: Readonly<Record<string, Endpoint>>
+  readonly rack: string | undefined
+  readonly isFenced: boolean
+  readonly brokerEpoch: number
+}
+
+export interface TopicImage {
+  readonly name: string
+  readonly topicId: string
+  /** By partition index; sparse while the topic's slices have not all been seen. */
+  readonly partitions: ReadonlyMap<number, PartitionEntry>
+}
+
+export interface MetadataDelta {
+  /** Keys of entries that appeared, changed or vanished. */
+  readonly partitions: ReadonlySet<string>
+  /** Names of topics whose Topic resource appeared, changed or vanished. */
+  readonly topics: ReadonlySet<string>
+  readonly brokersChanged: boolean
+}
+
+interface KnownEntry {
+  readonly entry: PartitionEntry
+  readonly slice: string
+  readonly topicName: string
+  readonly partition: number
+}
+
+interface MutableTopic {
+  name: string
+  topicId: string
+  partitions: Map<number, PartitionEntry>
+}
+
+export class MetadataCache {
+  readonly #logger: Logger
+  readonly #entries = new Map<string, KnownEntry>()
+  readonly #sliceKeys = new Map<string, Set<string>>()
+  readonly #topics = new Map<string, MutableTopic>()
+  readonly #topicNamesById = new Map<string, string>()
+  readonly #resources = new Map<string, Topic>()
+  readonly #brokers = new Map<number, Broker>()
+  readonly #listeners = new Set<(delta: MetadataDelta) => void>()
+  readonly #watches: Watch[] = []
+  readonly #unsynced = new Set<string>(['PartitionSlice', 'Topic', 'Broker'])
+  readonly #synced = Promise.withResolvers<undefined>()
+  #brokerImages: readonly BrokerImage[] | undefined
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  /** Begins to watch; resolves once the first state of all kinds is known. */
+  async start(store: ResourceStore): Promise<void> {
+    this.#watches.push(
+      store.watch('Broker', (event) => this.#onBrokers(event)),
+      store.watch('Topic', (event) => this.#onTopics(event)),
+      store.watch('PartitionSlice', (event) => this.#onSlices(event)),
+    )
+    await this.#synced.promise
+  }
+
+  close(): void {
+    for (const watch of this.#watches) watch.close()
+    this.#listeners.clear()
+  }
+
+  /** Calls `listener` after each change; returns what ends that. */
+  subscribe(listener: (delta: MetadataDelta) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Resolves as soon as `condition` holds (checked now and after each change) with true, or with false after `timeout` resolves. */
+  async waitFor(condition: () => boolean, timeout: Promise<unknown>): Promise<boolean> {
+    if (condition()) return true
+    const held = Promise.withResolvers<boolean>()
+    const unsubscribe = this.subscribe(() => {
+      if (condition()) held.resolve(true)
+    })
+    try {
+      return await Promise.race([held.promise, timeout.then(() => false)])
+    } finally {
+      unsubscribe()
+    }
+  }
+
+  topic(name: string): TopicImage | undefined {
+    return this.#topics.get(name)
+  }
+
+  topicNameById(topicId: string): string | undefined {
+    return this.#topicNamesById.get(topicId)
+  }
+
+  /** All topics that have entries, sorted by name. */
+  topics(): TopicImage[] {
+    return [...this.#topics.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  get topicCount(): number {
+    return this.#topics.size
+  }
+
+  partition(topicName: string, partition: number): PartitionEntry | undefined {
+    return this.#topics.get(topicName)?.partitions.get(partition)
+  }
+
+  entries(): Iterable<readonly [string, PartitionEntry, string, number]> {
+    return this.#entries.entries().map(([key, known]) => [key, known.entry, known.topicName, known.partition] as const)
+  }
+
+  entry(key: string): PartitionEntry | undefined {
+    return this.#entries.get(key)?.entry
+  }
+
+  /** The Topic resource of a Kafka topic name. */
+  topicResource(name: string): Topic | undefined {
+    return this.#resources.get(name)
+  }
+
+  topicResources(): Iterable<Topic> {
+    return this.#resources.values()
+  }
+
+  /** What users configured for a topic: dotted key to value. */
+  topicConfig(name: string): Readonly<Record<string, string>> {
+    return this.#resources.get(name)?.spec.config ?? {}
+  }
+
+  /** All brokers that have ever registered, sorted by id. */
+  brokers(): readonly BrokerImage[] {
+    this.#brokerImages ??= [...this.#brokers.values()]
+      .map((broker) => ({
+        brokerId: broker.spec.brokerId,
+        endpoints: broker.status?.endpoints ?? {},
+        rack: broker.status?.rack,
+        isFenced:
+          broker.status?.acknowledged === undefined ||
+          broker.status.acknowledged.incarnation !== broker.status.incarnation,
+        brokerEpoch: broker.status?.acknowledged?.brokerEpoch ?? -1,
+      }))
+      .sort((a, b) => a.brokerId - b.brokerId)
+    return this.#brokerImages
+  }
+
+  /** Brokers that are alive and reachable at `listener`. */
+  aliveBrokers(
+    listener: string,
+  ): { readonly brokerId: number; readonly endpoint: Endpoint; readonly rack: string | undefined }[] {
+    const alive = []
+    for (const { brokerId, endpoints, rack, isFenced } of this.brokers()) {
+      const endpoint = endpoints[listener]
+      if (!isFenced && endpoint !== undefined) alive.push({ brokerId, endpoint, rack })
+    }
+    return alive
+  }
+
+  brokerResource(brokerId: number): Broker | undefined {
+    return this.#brokers.get(brokerId)
+  }
+
+  #onBrokers(event: WatchEvent<'Broker'>): void {
+    if (event.type === 'sync') {
+      this.#brokers.clear()
+      for (const broker of event.items) this.#brokers.set(broker.spec.brokerId, broker)
+    } else if (event.type === 'put') this.#brokers.set(event.object.spec.brokerId, event.object)
+    else this.#brokers.delete(event.object.spec.brokerId)
+    this.#brokerImages = undefined
+    this.#changed('Broker', event.type === 'sync', { brokersChanged: true })
+  }
+
+  #onTopics(event: WatchEvent<'Topic'>): void {
+    const changed = new Set<string>()
+    const put = (topic: Topic): void => {
+      const name = topicNameOf(topic)
+      if (this.#resources.get(name)?.metadata.resourceVersion === topic.metadata.resourceVersion) return
+      this.#resources.set(name, topic)
+      changed.add(name)
+    }
+    if (event.type === 'sync') {
+      const listed = new Set(event.items.map(topicNameOf))
+      for (const name of this.#resources.keys()) {
+        if (!listed.has(name)) {
+          this.#resources.delete(name)
+          changed.add(name)
+        }
+      }
+      event.items.forEach(put)
+    } else if (event.type === 'put') put(event.object)
+    else {
+      const name = topicNameOf(event.object)
+      // A successor of the same name may already be known; its predecessor's end does not concern it.
+      if (this.#resources.get(name)?.metadata.uid === event.object.metadata.uid) {
+        this.#resources.delete(name)
+        changed.add(name)
+      }
+    }
+    this.#changed('Topic', event.type === 'sync', { topics: changed })
+  }
+
+  #onSlices(event: WatchEvent<'PartitionSlice'>): void {
+    const changed = new Set<string>()
+    if (event.type === 'sync') {
+      const listed = new Set(event.items.map((slice) => slice.metadata.name))
+      for (const name of [...this.#sliceKeys.keys()]) if (!listed.has(name)) this.#replaceSlice(name, {}, changed)
+      // Removals come first, so that an entry that moved to another slice while the watch was away is not seen twice.
+      for (const slice of event.items) this.#removeMissing(slice, changed)
+      for (const slice of event.items) this.#replaceSlice(slice.metadata.name, slice.spec.entries, changed)
+    } else if (event.type === 'put') {
+      this.#replaceSlice(event.object.metadata.name, event.object.spec.entries, changed)
+    } else {
+      this.#replaceSlice(event.object.metadata.name, {}, changed)
+    }
+    this.#changed('PartitionSlice', event.type === 'sync', { partitions: changed })
+  }
+
+  #removeMissing(slice: PartitionSlice, changed: Set<string>): void {
+    for (const key of [...(this.#sliceKeys.get(slice.metadata.name) ?? [])]) {
+      if (slice.spec.entries[key] === undefined) this.#removeEntry(key, slice.metadata.name, changed)
+    }
+  }
+
+  #replaceSlice(slice: string, entries: Readonly<Record<string, PartitionEntry>>, changed: Set<string>): void {
+    for (const key of [...(this.#sliceKeys.get(slice) ?? [])]) {
+      if (entries[key] === undefined) this.#removeEntry(key, slice, changed)
+    }
+    for (const key in entries) {
+      const entry = entries[key]
+      if (entry !== undefined) this.#putEntry(key, entry, slice, changed)
+    }
+  }
+
+  #putEntry(key: string, entry: PartitionEntry, slice: string, changed: Set<string>): void {
+    const known = this.#entries.get(key)
+    if (known !== undefined) {
+      if (known.slice !== slice) {
+        this.#logger.error({ key, obeyed: known.slice, ignored: slice }, 'a partition is in two slices')
+        return
+      }
+      if (known.entry.topicId === entry.topicId && known.entry.partitionEpoch >= entry.partitionEpoch) return
+    }
+    const parsed = parsePartitionKey(key)
+    if (parsed === undefined) {
+      this.#logger.error({ key, slice }, 'ignoring an entry whose key is not <topic>-<partition>')
+      return
+    }
+    if (known !== undefined && known.entry.topicId !== entry.topicId) this.#removeEntry(key, slice, changed)
+    this.#entries.set(key, { entry, slice, ...parsed })
+    let keys = this.#sliceKeys.get(slice)
+    if (keys === undefined) this.#sliceKeys.set(slice, (keys = new Set()))
+    keys.add(key)
+    let topic = this.#topics.get(parsed.topicName)
+    if (topic?.topicId !== entry.topicId) {
+      // Entries of a deleted predecessor may still be in another slice; the newest topic id seen names the topic.
+      topic = { name: parsed.topicName, topicId: entry.topicId, partitions: new Map() }
+      this.#topics.set(parsed.topicName, topic)
+      this.#topicNamesById.set(entry.topicId, parsed.topicName)
+    }
+    topic.partitions.set(parsed.partition, entry)
+    changed.add(key)
+  }
+
+  #removeEntry(key: string, slice: string, changed: Set<string>): void {
+    const known = this.#entries.get(key)
+    if (known?.slice !== slice) return
+    this.#entries.delete(key)
+    const keys = this.#sliceKeys.get(slice)
+    keys?.delete(key)
+    if (keys?.size === 0) this.#sliceKeys.delete(slice)
+    changed.add(key)
+    const topic = this.#topics.get(known.topicName)
+    if (topic?.topicId === known.entry.topicId) {
+      topic.partitions.delete(known.partition)
+      if (topic.partitions.size === 0) this.#topics.delete(known.topicName)
+    }
+    if (this.#topics.get(known.topicName)?.topicId !== known.entry.topicId) {
+      this.#topicNamesById.delete(known.entry.topicId)
+    }
+  }
+
+  #changed(kind: string, isSync: boolean, delta: Partial<MetadataDelta>): void {
+    if (isSync && this.#unsynced.delete(kind) && this.#unsynced.size === 0) this.#synced.resolve(undefined)
+    const none = new Set<string>()
+    const whole: MetadataDelta = {
+      partitions: delta.partitions ?? none,
+      topics: delta.topics ?? none,
+      brokersChanged: delta.brokersChanged ?? false,
+    }
+    if (whole.partitions.size === 0 && whole.topics.size === 0 && !whole.brokersChanged) return
+    for (const listener of this.#listeners) listener(whole)
+  }
+}
