@@ -13,6 +13,7 @@ import { parsePartitionKey, type PartitionEntry, type PartitionSlice } from '../
 import type { ResourceStore, Watch, WatchEvent } from '../../crds/resource-store.ts'
 import { topicNameOf, type Topic } from '../../crds/topic.ts'
 import type { Logger } from '../../common/logger.ts'
+import type { Timers } from '../../common/timers.ts'
 
 export interface BrokerImage {
   readonly brokerId: number
@@ -37,6 +38,9 @@ export interface MetadataDelta {
   readonly brokersChanged: boolean
 }
 
+/** Topic ids whose deletion is remembered; far more than can be on their way through the watches at once. */
+const MAX_REMEMBERED_DELETIONS = 100_000
+
 interface KnownEntry {
   readonly entry: PartitionEntry
   readonly slice: string
@@ -57,6 +61,7 @@ export class MetadataCache {
   readonly #topics = new Map<string, MutableTopic>()
   readonly #topicNamesById = new Map<string, string>()
   readonly #resources = new Map<string, Topic>()
+  readonly #deletedTopicIds = new Set<string>()
   readonly #brokers = new Map<number, Broker>()
   readonly #listeners = new Set<(delta: MetadataDelta) => void>()
   readonly #watches: Watch[] = []
@@ -89,17 +94,19 @@ export class MetadataCache {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Resolves as soon as `condition` holds (checked now and after each change) with true, or with false after `timeout` resolves. */
-  async waitFor(condition: () => boolean, timeout: Promise<unknown>): Promise<boolean> {
+  /** Resolves with true as soon as `condition` holds (checked now and after each change), or with false after `timeoutMs`. */
+  async waitFor(condition: () => boolean, deadline?: { timers: Timers; timeoutMs: number }): Promise<boolean> {
     if (condition()) return true
     const held = Promise.withResolvers<boolean>()
     const unsubscribe = this.subscribe(() => {
       if (condition()) held.resolve(true)
     })
+    const timer = deadline?.timers.schedule(deadline.timeoutMs, () => held.resolve(false))
     try {
-      return await Promise.race([held.promise, timeout.then(() => false)])
+      return await held.promise
     } finally {
       unsubscribe()
+      timer?.cancel()
     }
   }
 
@@ -124,8 +131,9 @@ export class MetadataCache {
     return this.#topics.get(topicName)?.partitions.get(partition)
   }
 
-  entries(): Iterable<readonly [string, PartitionEntry, string, number]> {
-    return this.#entries.entries().map(([key, known]) => [key, known.entry, known.topicName, known.partition] as const)
+  /** Keys of all entries. */
+  keys(): Iterable<string> {
+    return this.#entries.keys()
   }
 
   entry(key: string): PartitionEntry | undefined {
@@ -139,6 +147,11 @@ export class MetadataCache {
 
   topicResources(): Iterable<Topic> {
     return this.#resources.values()
+  }
+
+  /** Whether the deletion of the topic with this id was seen: a Topic with a deletionTimestamp, never mere absence. */
+  wasDeleted(topicId: string): boolean {
+    return this.#deletedTopicIds.has(topicId)
   }
 
   /** What users configured for a topic: dotted key to value. */
@@ -195,6 +208,7 @@ export class MetadataCache {
       if (this.#resources.get(name)?.metadata.resourceVersion === topic.metadata.resourceVersion) return
       this.#resources.set(name, topic)
       changed.add(name)
+      if (topic.metadata.deletionTimestamp !== undefined) this.#rememberDeletion(topic.status?.topicId)
     }
     if (event.type === 'sync') {
       const listed = new Set(event.items.map(topicNameOf))
@@ -215,6 +229,17 @@ export class MetadataCache {
       }
     }
     this.#changed('Topic', event.type === 'sync', { topics: changed })
+  }
+
+  #rememberDeletion(topicId: string | undefined): void {
+    if (topicId === undefined) return
+    this.#deletedTopicIds.add(topicId)
+    if (this.#deletedTopicIds.size > MAX_REMEMBERED_DELETIONS) {
+      for (const oldest of this.#deletedTopicIds) {
+        this.#deletedTopicIds.delete(oldest)
+        break
+      }
+    }
   }
 
   #onSlices(event: WatchEvent<'PartitionSlice'>): void {

@@ -1,0 +1,122 @@
+/** The listening side: accepts connections within limits, and closes idle ones. */
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Clock } from '../../common/clock.ts'
+import type { Logger } from '../../common/logger.ts'
+import type { TimerHandle, Timers } from '../../common/timers.ts'
+import { Connection } from './connection.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+import type { RequestProcessor } from './request-processor.ts'
+
+export interface SocketServerOptions {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  readonly listener: string
+  readonly maxFrameBytes: number
+  readonly maxInFlightRequests: number
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
+  readonly maxIdleMs: number
+}
+
+export class SocketServer {
+  readonly #server: Server
+  readonly #connections = new Set<Connection>()
+  readonly #perAddress = new Map<string, number>()
+  readonly #processor: RequestProcessor
+  readonly #memory: MemoryBudget
+  readonly #clock: Clock
+  readonly #timers: Timers
+  readonly #logger: Logger
+  readonly #options: SocketServerOptions
+  #idleTimer: TimerHandle | undefined
+  #isClosing = false
+
+  constructor(
+    processor: RequestProcessor,
+    memory: MemoryBudget,
+    clock: Clock,
+    timers: Timers,
+    logger: Logger,
+    options: SocketServerOptions,
+  ) {
+    this.#processor = processor
+    this.#memory = memory
+    this.#clock = clock
+    this.#timers = timers
+    this.#logger = logger
+    this.#options = options
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket))
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size
+  }
+
+  /** Resolves with the port that it listens on. Errors: Node's (`EADDRINUSE`, `EACCES`, ...). */
+  async listen(): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<undefined>()
+    this.#server.once('error', reject)
+    this.#server.listen({ host: this.#options.host, port: this.#options.port, backlog: 1024 }, () => resolve(undefined))
+    await promise
+    this.#server.off('error', reject)
+    this.#server.on('error', (error) => this.#logger.error({ err: error }, 'the listener failed'))
+    this.#checkIdle()
+    const address = this.#server.address()
+    return typeof address === 'object' && address !== null ? address.port : this.#options.port
+  }
+
+  /** Accepts no more, answers what was taken, and closes all; connections that are not done after `graceMs` are cut. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true
+    this.#idleTimer?.cancel()
+    const closed = Promise.withResolvers<undefined>()
+    this.#server.close(() => closed.resolve(undefined))
+    for (const connection of this.#connections) connection.end()
+    const cut = this.#timers.schedule(graceMs, () => {
+      for (const connection of this.#connections) connection.destroy()
+    })
+    await closed.promise
+    cut.cancel()
+  }
+
+  #accept(socket: Socket): void {
+    const address = socket.remoteAddress ?? 'unknown'
+    const ofAddress = this.#perAddress.get(address) ?? 0
+    if (
+      this.#isClosing ||
+      this.#connections.size >= this.#options.maxConnections ||
+      ofAddress >= this.#options.maxConnectionsPerAddress
+    ) {
+      this.#logger.warn(
+        { remoteAddress: address, connections: this.#connections.size },
+        'refusing a connection over the limit',
+      )
+      socket.on('error', () => undefined)
+      socket.destroy()
+      return
+    }
+    this.#perAddress.set(address, ofAddress + 1)
+    const connection = new Connection(socket, this.#processor, this.#memory, this.#clock, this.#logger, this.#options)
+    this.#connections.add(connection)
+    socket.once('close', () => {
+      this.#connections.delete(connection)
+      const left = (this.#perAddress.get(address) ?? 1) - 1
+      if (left === 0) this.#perAddress.delete(address)
+      else this.#perAddress.set(address, left)
+    })
+  }
+
+  #checkIdle(): void {
+    const { maxIdleMs } = this.#options
+    const intervalMs = Math.min(10_000, Math.max(100, maxIdleMs / 4))
+    this.#idleTimer = this.#timers.schedule(intervalMs, () => {
+      const oldestMs = this.#clock.monotonicMs() - maxIdleMs
+      for (const connection of this.#connections) {
+        // A request that waits is activity, but a client that does not take its responses is not.
+        if (!connection.hasUnansweredRequests && connection.lastActivityMs() < oldestMs) connection.destroy()
+      }
+      this.#checkIdle()
+    })
+  }
+}
