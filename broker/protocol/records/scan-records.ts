@@ -1,0 +1,89 @@
+/**
+ * One pass over the uncompressed records of a batch, on the hot path of produce: checks that the structure is sound (all
+ * lengths and counts fit, nothing remains) and gathers what the log must know, without an allocation per record.
+ */
+import { readVarint, readVarlong, varintEnd } from './varint.ts'
+import { RecordsError } from './records-error.ts'
+
+/** What {@link scanRecords} found; the caller owns the object and may use it again. */
+export interface RecordsSummary {
+  /** Of `baseTimestamp + timestampDelta`; ±Infinity while nothing was scanned. */
+  minTimestamp: number
+  maxTimestamp: number
+  /** Whether the offset deltas are 0, 1, 2, ... */
+  offsetsConsecutive: boolean
+  /** Whether each record has a key. */
+  allKeyed: boolean
+}
+
+/** A summary to hand to {@link scanRecords}. */
+export function emptySummary(): RecordsSummary {
+  return { minTimestamp: Infinity, maxTimestamp: -Infinity, offsetsConsecutive: true, allKeyed: true }
+}
+
+/**
+ * Checks the `count` records in `buffer` from `start` to `end` and fills `summary`. Time: linear in the bytes that the
+ * records really have, whatever `count` says.
+ *
+ * @throws {@link RecordsError} `INVALID_RECORD` when the bytes are not exactly `count` records.
+ */
+export function scanRecords(
+  buffer: Buffer,
+  start: number,
+  end: number,
+  count: number,
+  baseTimestamp: number,
+  summary: RecordsSummary,
+): void {
+  let position = start
+  let minDelta = Infinity
+  let maxDelta = -Infinity
+  let offsetsConsecutive = true
+  let allKeyed = true
+  for (let index = 0; index < count; index++) {
+    const length = readVarint(buffer, position)
+    const recordEnd = varintEnd + length
+    if (length < 0 || recordEnd > end) throw invalidRecord(index, `a size of ${length} bytes doesn't fit the batch`)
+    // The byte after the length holds attributes, of which none is assigned.
+    const timestampDelta = readVarlong(buffer, varintEnd + 1)
+    if (timestampDelta < minDelta) minDelta = timestampDelta
+    if (timestampDelta > maxDelta) maxDelta = timestampDelta
+    if (readVarint(buffer, varintEnd) !== index) offsetsConsecutive = false
+    const keyLength = readVarint(buffer, varintEnd)
+    position = varintEnd
+    if (keyLength < 0) allKeyed = false
+    else position += keyLength
+    const valueLength = readVarint(buffer, position)
+    position = valueLength < 0 ? varintEnd : varintEnd + valueLength
+    const headerCount = readVarint(buffer, position)
+    position = varintEnd
+    if (headerCount !== 0) position = skipHeaders(buffer, position, recordEnd, headerCount, index)
+    // Each step may have led past the end, where it read zeros or another record: then this can't hold.
+    if (position !== recordEnd) throw invalidRecord(index, `its fields don't end where its size of ${length} says`)
+  }
+  if (position !== end) throw new RecordsError('INVALID_RECORD', `bytes remain in the batch after its ${count} records`)
+  summary.minTimestamp = baseTimestamp + minDelta
+  summary.maxTimestamp = baseTimestamp + maxDelta
+  summary.offsetsConsecutive = offsetsConsecutive
+  summary.allKeyed = allKeyed
+}
+
+/** Checks and skips headers; returns the position after them. */
+function skipHeaders(buffer: Buffer, start: number, recordEnd: number, headerCount: number, index: number): number {
+  // A header has at least two bytes, so that a lying count can't make the loop longer than the record.
+  if (headerCount < 0 || headerCount > recordEnd - start) throw invalidRecord(index, `${headerCount} headers`)
+  let position = start
+  for (let header = 0; header < headerCount; header++) {
+    const keyLength = readVarint(buffer, position)
+    if (keyLength < 0) throw invalidRecord(index, 'a header without a key')
+    position = varintEnd + keyLength
+    const valueLength = readVarint(buffer, position)
+    position = valueLength < 0 ? varintEnd : varintEnd + valueLength
+    if (position > recordEnd) throw invalidRecord(index, 'a header reaches past the end of the record')
+  }
+  return position
+}
+
+function invalidRecord(index: number, what: string): RecordsError {
+  return new RecordsError('INVALID_RECORD', `record ${index} of the batch is malformed: ${what}`)
+}
