@@ -50,13 +50,14 @@ export class DelayedFetch implements ReadWaiter {
     let availableBytes = 0
     for (let i = 0; i < this.#wanted.length; i++) {
       const wanted = this.#wanted[i]
-      const log = this.#partitions[i]?.log
-      if (wanted === undefined || log === undefined) continue
+      const partition = this.#partitions[i]
+      if (wanted === undefined || partition === undefined) continue
+      const { log } = partition
       const upperBoundOffset = this.#params.isReadCommitted ? log.lastStableOffset : log.highWatermark
       if (upperBoundOffset <= wanted.fetchOffset) continue
       // The usual case needs no byte counts: any record will do.
       if (this.#params.minBytes <= 1) return 1
-      availableBytes += Math.min(wanted.maxBytes, log.estimateBytesBetween(wanted.fetchOffset, upperBoundOffset))
+      availableBytes += Math.min(wanted.maxBytes, partition.estimateBytesBetween(wanted.fetchOffset, upperBoundOffset))
       if (availableBytes >= this.#params.minBytes) break
     }
     return availableBytes

@@ -1,6 +1,6 @@
 import type { TimerHandle, Timers } from '../../common/timers.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
-import type { RecordError } from '../storage/log-validator.ts'
+import type { RecordError } from '../protocol/records/records-error.ts'
 import type { OffsetWaiter } from './offset-waiters.ts'
 
 /** What became of one partition's records, as Produce answers it. */

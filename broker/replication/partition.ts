@@ -10,7 +10,8 @@
  */
 import type { PartitionEntry } from '../../crds/partition-slice.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
-import type { AppendOptions, AppendOutcome, UnifiedLog } from '../storage/unified-log.ts'
+import type { AppendOrigin, AppendOutcome } from '../storage/log-types.ts'
+import type { UnifiedLog } from '../storage/unified-log.ts'
 import { OffsetWaiters, type OffsetWaiter } from './offset-waiters.ts'
 
 /** Is told when there may be more to read from a partition, or when it can no longer be read here. */
@@ -100,7 +101,7 @@ export class Partition {
 
   /** The log takes appends and reads. */
   get isOnline(): boolean {
-    return !this.log.isOffline
+    return this.log.failure === undefined
   }
 
   /** Takes a newer entry. `brokerEpoch`: this broker's acknowledged epoch, which the entry must carry for it to lead. */
@@ -118,7 +119,7 @@ export class Partition {
       this.#committed.failAll(ErrorCode.NOT_LEADER_OR_FOLLOWER)
       this.#written.failAll(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     }
-    if (this.#isLeader && !(wasLeader && previousEpoch === entry.leaderEpoch)) this.log.assignEpoch(entry.leaderEpoch)
+    if (this.#isLeader && !(wasLeader && previousEpoch === entry.leaderEpoch)) this.log.assignEpochStartOffset(entry.leaderEpoch, this.log.nextOffset)
     this.logProgressed()
     this.#wakeReaders()
   }
@@ -136,16 +137,14 @@ export class Partition {
     this.#written.advance(this.log.logEndOffset)
     if (!this.#isLeader || this.isUnderMinIsr) return
     if (this.#entry.isr.length !== 1 || this.#entry.isr[0] !== this.#brokerId) return
-    const flushed = this.log.flushedOffset
-    if (flushed > this.log.highWatermark) {
-      this.log.updateHighWatermark(flushed)
-      this.#committed.advance(flushed)
+    if (this.log.updateHighWatermark(this.log.flushedOffset)) {
+      this.#committed.advance(this.log.highWatermark)
       this.#wakeReaders()
     }
   }
 
   /** Appends a client's records. NOT_ENOUGH_REPLICAS comes before anything is written. */
-  appendAsLeader(records: Buffer, requiredAcks: number, options: Omit<AppendOptions, 'leaderEpoch'>): AppendOutcome {
+  appendAsLeader(records: Buffer, requiredAcks: number, origin: AppendOrigin): AppendOutcome {
     if (!this.#isLeader) return failure(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if (requiredAcks === -1 && this.isUnderMinIsr) {
       return failure(
@@ -153,7 +152,7 @@ export class Partition {
         `The size of the current ISR ${this.#entry.isr.length} is insufficient to satisfy the min.isr requirement of ${this.#effectiveMinIsr}`,
       )
     }
-    return this.log.appendAsLeader(records, { ...options, leaderEpoch: this.leaderEpoch })
+    return this.log.appendAsLeader(records, { origin, leaderEpoch: this.leaderEpoch })
   }
 
   /** Calls `waiter` once all before `offset` is committed: below the high watermark. */
@@ -181,6 +180,12 @@ export class Partition {
     this.#readers.delete(reader)
   }
 
+  /** About how many bytes lie between two offsets, by the average record size of the log. */
+  estimateBytesBetween(startOffset: number, endOffset: number): number {
+    const recordCount = Math.max(1, this.log.logEndOffset - this.log.logStartOffset)
+    return (this.log.sizeBytes / recordCount) * (endOffset - startOffset)
+  }
+
   /**
    * The error for a request that knows `currentLeaderEpoch` (-1: it does not say), or NONE: lower is FENCED, higher is
    * UNKNOWN (KIP-320).
@@ -205,6 +210,6 @@ export class Partition {
   }
 }
 
-function failure(errorCode: number, message: string | null = null): AppendOutcome {
+function failure(errorCode: number, message = ''): AppendOutcome {
   return { ok: false, errorCode, message, recordErrors: [] }
 }

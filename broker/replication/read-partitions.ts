@@ -97,14 +97,15 @@ function readPartition(
       return
     }
     partition.stats.bytesOut += read.sizeBytes
-    done({
-      ...emptyResult(partition),
-      records: read.buffers,
-      sizeBytes: read.sizeBytes,
-      abortedTransactions: params.isReadCommitted
-        ? log.abortedTransactions(request.fetchOffset, read.nextOffset)
-        : NO_TRANSACTIONS,
-    })
+    const result = { ...emptyResult(partition), records: read.buffers, sizeBytes: read.sizeBytes }
+    if (!params.isReadCommitted || read.sizeBytes === 0) {
+      done(result)
+      return
+    }
+    log.abortedTransactions(request.fetchOffset, upperBoundOffset).then(
+      (abortedTransactions) => done({ ...result, abortedTransactions }),
+      () => done({ ...emptyResult(partition), errorCode: ErrorCode.KAFKA_STORAGE_ERROR }),
+    )
   })
 }
 
@@ -116,7 +117,7 @@ function checkReadable(partition: Partition, request: FetchPartition): number {
 /** Where a reader whose last record has `lastFetchedEpoch` leaves this log, or undefined while it is on it. */
 function findDivergence(partition: Partition, request: FetchPartition): FetchPartitionResult['divergingEpoch'] {
   if (request.lastFetchedEpoch < 0) return undefined
-  const { epoch, endOffset } = partition.log.endOffsetForEpoch(request.lastFetchedEpoch)
+  const { leaderEpoch: epoch, endOffset } = partition.log.endOffsetForEpoch(request.lastFetchedEpoch)
   if (epoch < request.lastFetchedEpoch || endOffset < request.fetchOffset) return { epoch, endOffset }
   return undefined
 }

@@ -123,7 +123,6 @@ export class ReplicaManager {
     wanted: readonly PartitionRecords[],
     acks: number,
     timeoutMs: number,
-    apiVersion: number,
     done: (results: readonly PartitionAppendResult[]) => void,
   ): void {
     const results: PartitionAppendResult[] = []
@@ -134,12 +133,12 @@ export class ReplicaManager {
         results.push(failedAppend(topicName, partition, found, null))
         continue
       }
-      const outcome = found.appendAsLeader(records, acks, { origin: 'client', produceVersion: apiVersion })
+      const outcome = found.appendAsLeader(records, acks, 'client')
       found.stats.produceRequests++
       if (!outcome.ok) {
         found.stats.failedProduceRequests++
         results.push({
-          ...failedAppend(topicName, partition, outcome.errorCode, outcome.message),
+          ...failedAppend(topicName, partition, outcome.errorCode, outcome.message === '' ? null : outcome.message),
           logStartOffset: found.log.logStartOffset,
           recordErrors: outcome.recordErrors,
         })
@@ -147,8 +146,8 @@ export class ReplicaManager {
       }
       const { info } = outcome
       if (!outcome.isDuplicate) {
-        found.stats.recordsIn += info.recordsCount
-        found.stats.bytesIn += info.sizeInBytes
+        found.stats.recordsIn += info.recordCount
+        found.stats.bytesIn += info.sizeBytes
       }
       const result: PartitionAppendResult = {
         topicName,
@@ -205,13 +204,13 @@ export class ReplicaManager {
 
   /** A log wrote or flushed more. */
   logProgressed(log: UnifiedLog): void {
-    const partition = this.partition(log.topicName, log.partition)
+    const partition = this.partition(log.topicName, log.partitionIndex)
     if (partition?.log === log) partition.logProgressed()
   }
 
   /** A log can't go on. */
   logFailed(log: UnifiedLog): void {
-    const partition = this.partition(log.topicName, log.partition)
+    const partition = this.partition(log.topicName, log.partitionIndex)
     if (partition?.log === log) partition.stop(ErrorCode.KAFKA_STORAGE_ERROR)
   }
 
@@ -332,11 +331,11 @@ export class ReplicaManager {
   async #setAsideUnknownLogs(): Promise<void> {
     const { logs, metadata, logger } = this.#dependencies
     for (const log of logs.logs()) {
-      const key = partitionKey(log.topicName, log.partition)
+      const key = partitionKey(log.topicName, log.partitionIndex)
       const entry = metadata.entry(key)
       if (this.#isAssigned(entry) && entry.topicId === log.topicId) continue
       logger.warn({ partition: key, topicId: log.topicId }, 'setting a log aside: no partition entry names it')
-      await logs.setAside(log.topicName, log.partition)
+      await logs.setAside(log.topicName, log.partitionIndex)
     }
   }
 }

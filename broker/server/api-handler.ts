@@ -14,6 +14,8 @@ export interface RequestContext {
   readonly remoteAddress: string
   /** Aborts when the connection is gone, so that parked work can be given up. */
   readonly signal: ClientSignal
+  /** Closes the client's connection, with a log line that says why: for what no response can say. */
+  readonly closeConnection: (reason: string) => void
 }
 
 /** An API as the connection sees it: types erased, versions checked by the caller. */

@@ -130,7 +130,7 @@ export class Connection implements ClientSignal {
       this.#decoder.push(chunk, this.#inbox)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
-      this.#fail(error.message)
+      this.fail(error.message)
       return
     }
     const decoderBytes = this.#decoder.pendingBytes
@@ -138,7 +138,7 @@ export class Connection implements ClientSignal {
     this.#decoderBytes = decoderBytes
     // A partial frame may grow past the limit, since only whole ones can be handled and freed; twice the limit is the end.
     if (this.#memory.usedBytes > 2 * this.#memory.limitBytes) {
-      this.#fail('the memory for client requests is exhausted')
+      this.fail('the memory for client requests is exhausted')
       return
     }
     this.#pump()
@@ -186,7 +186,7 @@ export class Connection implements ClientSignal {
       this.#pump()
     })
     if (typeof outcome === 'string') {
-      this.#fail(outcome)
+      this.fail(outcome)
       return
     }
     isPipelined = outcome.isPipelined
@@ -244,7 +244,8 @@ export class Connection implements ClientSignal {
     if ((this.#isEnding || isHalfClosed) && this.#slots.length === 0 && this.#inbox.length === 0) this.#socket.end()
   }
 
-  #fail(reason: string): void {
+  /** Closes at once because the client broke the protocol or can't be answered; one log line says why. */
+  fail(reason: string): void {
     if (this.#isClosed) return
     this.#logger.warn({ remoteAddress: this.remoteAddress, reason }, 'closing a connection')
     this.#socket.destroy()

@@ -23,7 +23,8 @@ export type ProcessOutcome = { readonly isPipelined: boolean } | string
 
 export interface ConnectionInfo extends ClientSignal {
   readonly remoteAddress: string
-  destroy(): void
+  /** Closes the connection with one log line. */
+  fail(reason: string): void
 }
 
 const SEQUENTIAL = { isPipelined: false }
@@ -70,6 +71,7 @@ export class RequestProcessor {
       listener,
       remoteAddress: connection.remoteAddress,
       signal: connection,
+      closeConnection: (reason) => connection.fail(reason),
     }
     this.#handle(handler, body, context, connection, startMs, respond)
     return handler.isPipelined ? PIPELINED : SEQUENTIAL
@@ -100,7 +102,7 @@ export class RequestProcessor {
       } catch (encodingError) {
         if (encodingError instanceof InvariantError) throw encodingError
         this.#logger.error({ api: handler.name, err: encodingError }, 'no response could be made')
-        connection.destroy()
+        connection.fail('no response could be made')
         respond(null)
       }
     }

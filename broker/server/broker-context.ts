@@ -1,0 +1,30 @@
+/** What request handlers work with. One object per broker, made by the broker's composition. */
+import type { Clock } from '../../common/clock.ts'
+import type { Logger } from '../../common/logger.ts'
+import type { Random } from '../../common/random.ts'
+import type { Timers } from '../../common/timers.ts'
+import type { ResourceStore } from '../../crds/resource-store.ts'
+import type { MetadataCache } from '../metadata/metadata-cache.ts'
+import type { ProducerIdAllocator } from '../metadata/producer-id-allocator.ts'
+import type { ReplicaManager } from '../replication/replica-manager.ts'
+import type { BrokerSettings } from './broker-settings.ts'
+import type { FetchSessionCache } from './fetch-session.ts'
+import type { TopicAdmin } from './topic-admin.ts'
+
+export interface BrokerContext {
+  readonly brokerId: number
+  readonly clusterId: string
+  readonly settings: BrokerSettings
+  readonly metadata: MetadataCache
+  readonly replicas: ReplicaManager
+  readonly store: ResourceStore
+  readonly topics: TopicAdmin
+  readonly producerIds: ProducerIdAllocator
+  readonly fetchSessions: FetchSessionCache
+  /** False while the data dir's free space is below the floor: producers are refused, everything else goes on. */
+  readonly hasSpaceForProducers: () => boolean
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly logger: Logger
+}
