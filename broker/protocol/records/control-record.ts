@@ -43,7 +43,7 @@ export function readEndTransactionMarker(
   buffer: Buffer,
   position: number,
 ): { readonly marker: EndTransactionMarker; readonly timestamp: number } | undefined {
-  const cursor = new RecordCursor(buffer, position)
+  const cursor = RecordCursor.of(buffer, position)
   if (!cursor.next()) return undefined
   const key = cursor.key()
   const value = cursor.value()

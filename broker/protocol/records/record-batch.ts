@@ -228,6 +228,11 @@ export function setBaseOffset(buffer: Buffer, position: number, value: number): 
   writeInt64(buffer, value, position + BASE_OFFSET)
 }
 
+/** Writes the size; outside the CRC. */
+export function setSizeInBytes(buffer: Buffer, position: number, value: number): void {
+  buffer.writeInt32BE(value - LOG_OVERHEAD, position + BATCH_LENGTH)
+}
+
 /** Writes the leader epoch; outside the CRC. */
 export function setPartitionLeaderEpoch(buffer: Buffer, position: number, value: number): void {
   buffer.writeInt32BE(value, position + PARTITION_LEADER_EPOCH)

@@ -9,6 +9,9 @@ import * as recordBatch from './record-batch.ts'
 import { RecordsError } from './records-error.ts'
 import { readVarint, readVarlong, varintEnd } from './varint.ts'
 
+const noHeaders: readonly RecordHeader[] = []
+const noBytes = Buffer.alloc(0)
+
 export interface RecordHeader {
   readonly key: string
   readonly value: Buffer | null
@@ -35,22 +38,32 @@ export function decompressedRecords(
   return type === 'none' ? section : decompress(type, section, maxBytes)
 }
 
+/** Decompressed records and what of their batch's header gives them a meaning. */
+export interface RecordsSection {
+  /** Exactly the records. */
+  readonly records: Buffer
+  readonly count: number
+  readonly baseOffset: number
+  readonly baseTimestamp: number
+  /** The time that all records share where the batch has LogAppendTime; else their own timestamps count. */
+  readonly logAppendTime?: number
+}
+
 /**
  * Walks the records of one batch:
  *
  * ```
- * const cursor = new RecordCursor(buffer, position)
+ * const cursor = RecordCursor.of(buffer, position)
  * while (cursor.next()) use(cursor.offset, cursor.timestamp)
  * ```
  *
- * Every length is checked against the record, and every record against the batch. `next` and the constructor throw
+ * Every length is checked against the record, and every record against the batch. `next` and `of` throw
  * {@link RecordsError} (`INVALID_RECORD`, or what decompression throws).
  */
 export class RecordCursor {
   readonly #records: Buffer
   readonly #baseOffset: number
   readonly #baseTimestamp: number
-  /** The time that all records share where the batch has LogAppendTime. */
   readonly #logAppendTime: number | undefined
   readonly #count: number
   #read = 0
@@ -70,15 +83,27 @@ export class RecordCursor {
   /** Bytes of the whole record in the uncompressed batch. */
   sizeInBytes = 0
 
-  constructor(buffer: Buffer, position: number, maxDecompressedBytes?: number) {
-    this.#count = recordBatch.recordsCount(buffer, position)
-    if (this.#count < 0) throw new RecordsError('INVALID_RECORD', `a batch of ${this.#count} records`)
-    this.#records = this.#count === 0 ? Buffer.alloc(0) : decompressedRecords(buffer, position, maxDecompressedBytes)
-    this.#baseOffset = recordBatch.baseOffset(buffer, position)
-    this.#baseTimestamp = recordBatch.baseTimestamp(buffer, position)
-    this.#logAppendTime = recordBatch.isLogAppendTime(buffer, position)
-      ? recordBatch.maxTimestamp(buffer, position)
-      : undefined
+  constructor(section: RecordsSection) {
+    this.#records = section.records
+    this.#count = section.count
+    this.#baseOffset = section.baseOffset
+    this.#baseTimestamp = section.baseTimestamp
+    this.#logAppendTime = section.logAppendTime
+  }
+
+  /** Over the records of the batch at `position`, which it decompresses if need be. */
+  static of(buffer: Buffer, position: number, maxDecompressedBytes?: number): RecordCursor {
+    const count = recordBatch.recordsCount(buffer, position)
+    if (count < 0) throw new RecordsError('INVALID_RECORD', `a batch of ${count} records`)
+    const section = {
+      records: count === 0 ? noBytes : decompressedRecords(buffer, position, maxDecompressedBytes),
+      count,
+      baseOffset: recordBatch.baseOffset(buffer, position),
+      baseTimestamp: recordBatch.baseTimestamp(buffer, position),
+    }
+    return recordBatch.isLogAppendTime(buffer, position)
+      ? new RecordCursor({ ...section, logAppendTime: recordBatch.maxTimestamp(buffer, position) })
+      : new RecordCursor(section)
   }
 
   /** Moves to the next record; false after the last. */
@@ -165,7 +190,7 @@ export class RecordCursor {
 
 /** The records of one batch as objects. Throws as {@link RecordCursor} does. */
 export function decodeRecords(buffer: Buffer, position: number, maxDecompressedBytes?: number): DecodedRecord[] {
-  const cursor = new RecordCursor(buffer, position, maxDecompressedBytes)
+  const cursor = RecordCursor.of(buffer, position, maxDecompressedBytes)
   const records: DecodedRecord[] = []
   while (cursor.next()) {
     records.push({
@@ -179,8 +204,6 @@ export function decodeRecords(buffer: Buffer, position: number, maxDecompressedB
   return records
 }
 
-const noHeaders: readonly RecordHeader[] = []
-
 /**
  * The offset of the first record that has the batch's max timestamp (KIP-734), or undefined when no record has one.
  * Throws as {@link RecordCursor} does.
@@ -188,7 +211,7 @@ const noHeaders: readonly RecordHeader[] = []
 export function offsetOfMaxTimestamp(buffer: Buffer, position: number): number | undefined {
   const maxTimestamp = recordBatch.maxTimestamp(buffer, position)
   if (maxTimestamp === recordBatch.NO_TIMESTAMP) return undefined
-  const cursor = new RecordCursor(buffer, position)
+  const cursor = RecordCursor.of(buffer, position)
   while (cursor.next()) if (cursor.timestamp === maxTimestamp) return cursor.offset
   return undefined
 }

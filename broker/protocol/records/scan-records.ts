@@ -2,7 +2,7 @@
  * One pass over the uncompressed records of a batch, on the hot path of produce: checks that the structure is sound (all
  * lengths and counts fit, nothing remains) and gathers what the log must know, without an allocation per record.
  */
-import { readVarint, readVarlong, varintEnd } from './varint.ts'
+import { readVarint, readVarlong, sizeOfVarint, varintEnd, writeVarint } from './varint.ts'
 import { RecordsError } from './records-error.ts'
 
 /** What {@link scanRecords} found; the caller owns the object and may use it again. */
@@ -86,4 +86,29 @@ function skipHeaders(buffer: Buffer, start: number, recordEnd: number, headerCou
 
 function invalidRecord(index: number, what: string): RecordsError {
   return new RecordsError('INVALID_RECORD', `record ${index} of the batch is malformed: ${what}`)
+}
+
+/**
+ * Rewrites the offset deltas of records that {@link scanRecords} found sound to 0, 1, 2, ...; everything else stays. For
+ * clients that number their records wrongly, whose batches Kafka repairs instead of refusing them.
+ */
+export function renumberRecords(buffer: Buffer, start: number, end: number, count: number): Buffer {
+  // A delta takes at most 4 bytes more than before, and so does the record's own length.
+  const target = Buffer.allocUnsafe(end - start + 8 * count)
+  let written = 0
+  let position = start
+  for (let index = 0; index < count; index++) {
+    const recordEnd = readVarint(buffer, position) + varintEnd
+    const bodyStart = varintEnd
+    readVarlong(buffer, bodyStart + 1)
+    const deltaStart = varintEnd
+    readVarint(buffer, deltaStart)
+    const rest = varintEnd
+    written = writeVarint(target, recordEnd - bodyStart - (rest - deltaStart) + sizeOfVarint(index), written)
+    written += buffer.copy(target, written, bodyStart, deltaStart)
+    written = writeVarint(target, index, written)
+    written += buffer.copy(target, written, rest, recordEnd)
+    position = recordEnd
+  }
+  return target.subarray(0, written)
 }
