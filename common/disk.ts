@@ -24,6 +24,13 @@ export interface Disk {
   readFile(path: string): Promise<Buffer | undefined>
   /** Replaces a small file atomically and durably: temporary file, fsync, rename, fsync of the folder. */
   replaceFile(path: string, content: string | Buffer): Promise<void>
+  /** Size and times of a file; undefined when it does not exist. */
+  stat(path: string): Promise<FileStat | undefined>
+  /**
+   * Takes the lock of `path`, a file of its own, until `release` or the end of the process, however it ends; undefined
+   * while another holder, in this process or another, has it.
+   */
+  lock(path: string): Promise<DiskLock | undefined>
   /** Free and total bytes of the file system that holds `path`. */
   space(path: string): Promise<{ freeBytes: number; totalBytes: number }>
 }
@@ -33,6 +40,18 @@ export type OpenMode = 'read' | 'write' | 'create'
 export interface DiskEntry {
   readonly name: string
   readonly isFolder: boolean
+}
+
+export interface FileStat {
+  readonly sizeBytes: number
+  /** When the content last changed, by the wall clock. */
+  readonly modifiedMs: number
+  /** When the file was made, by the wall clock; `modifiedMs` where the file system doesn't know. */
+  readonly createdMs: number
+}
+
+export interface DiskLock {
+  release(): void
 }
 
 /** An open file. Positions are absolute; a file has no cursor. */

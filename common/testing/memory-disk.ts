@@ -1,4 +1,4 @@
-import type { Disk, DiskEntry, DiskFile, OpenMode } from '../disk.ts'
+import type { Disk, DiskEntry, DiskFile, DiskLock, FileStat, OpenMode } from '../disk.ts'
 import type { Random } from '../random.ts'
 
 /**
@@ -24,6 +24,8 @@ export type DiskOperation =
   | 'read'
   | 'datasync'
   | 'size'
+  | 'stat'
+  | 'lock'
   | 'truncate'
   | 'close'
   | 'space'
@@ -52,6 +54,8 @@ export interface MemoryDiskOptions {
   readonly defer?: (run: () => void) => void
   readonly freeBytes?: number
   readonly totalBytes?: number
+  /** The wall clock of file times; default: a clock that stands at 0. */
+  readonly wallMs?: () => number
 }
 
 interface PendingWrite {
@@ -104,6 +108,13 @@ class FileNode {
   readonly live = new Content()
   readonly durable = new Content()
   pending: PendingWrite[] = []
+  readonly createdMs: number
+  modifiedMs: number
+
+  constructor(nowMs: number) {
+    this.createdMs = nowMs
+    this.modifiedMs = nowMs
+  }
 }
 
 class FolderNode {
@@ -169,6 +180,7 @@ function losePowerBelow(folder: FolderNode, random: Random | undefined, seen: Se
 export class MemoryDisk implements Disk {
   readonly #tree: Tree
   readonly #options: MemoryDiskOptions
+  readonly #locks = new Set<string>()
   #operations = 0
   #dead = false
   #fault: MemoryDiskOptions['fault']
@@ -223,7 +235,7 @@ export class MemoryDisk implements Disk {
     const parts = split(path)
     const name = parts.pop() ?? ''
     const folder = this.#makeDurableFolder(parts.join('/'))
-    const node = new FileNode()
+    const node = new FileNode(this.nowMs())
     node.live.set(bytes)
     node.durable.set(bytes)
     folder.live.set(name, node)
@@ -238,7 +250,7 @@ export class MemoryDisk implements Disk {
       if (node !== undefined && mode === 'create') throw diskError('EEXIST', 'open', path)
       if (node === undefined) {
         if (mode === 'read') throw diskError('ENOENT', 'open', path)
-        node = new FileNode()
+        node = new FileNode(this.nowMs())
         this.#put(folder, name, node)
       }
       return new MemoryFile(this, node, path, mode !== 'read')
@@ -350,6 +362,29 @@ export class MemoryDisk implements Disk {
     await this.syncFolder(parentOf(path))
   }
 
+  async stat(path: string): Promise<FileStat | undefined> {
+    return await this.#promise('stat', path, () => {
+      const node = this.#find(path)
+      if (node instanceof FolderNode) throw diskError('EISDIR', 'stat', path)
+      if (node === undefined) return undefined
+      return { sizeBytes: node.live.length, modifiedMs: node.modifiedMs, createdMs: node.createdMs }
+    })
+  }
+
+  /** Locks are of this disk object: its `kill` and `powerLoss` release them. */
+  async lock(path: string): Promise<DiskLock | undefined> {
+    return await this.#promise('lock', path, () => {
+      if (this.#locks.has(path)) return undefined
+      this.#locks.add(path)
+      return { release: () => this.#locks.delete(path) }
+    })
+  }
+
+  /** The wall clock of this disk. */
+  nowMs(): number {
+    return this.#options.wallMs?.() ?? 0
+  }
+
   async space(path: string): Promise<{ freeBytes: number; totalBytes: number }> {
     return await this.#promise('space', path, () => ({
       freeBytes: this.#options.freeBytes ?? 2 ** 40,
@@ -414,11 +449,12 @@ export class MemoryDisk implements Disk {
   }
 
   #without(): MemoryDiskOptions {
-    const { freeBytes, totalBytes, defer } = this.#options
+    const { freeBytes, totalBytes, defer, wallMs } = this.#options
     return {
       ...(freeBytes === undefined ? {} : { freeBytes }),
       ...(totalBytes === undefined ? {} : { totalBytes }),
       ...(defer === undefined ? {} : { defer }),
+      ...(wallMs === undefined ? {} : { wallMs }),
     }
   }
 
@@ -561,6 +597,7 @@ class MemoryFile implements DiskFile {
   #write(write: PendingWrite): void {
     if (!this.#writable) throw diskError('EBADF', 'writev', this.#path)
     this.#node.live.apply(write)
+    this.#node.modifiedMs = this.#disk.nowMs()
     this.#node.pending.push(write)
   }
 
