@@ -4,11 +4,9 @@
  * A LogConfig is immutable; a change of the topic gives the log a new one (`UnifiedLog.updateConfig`). The values were
  * validated where they were set; what can't be decoded here is a bug of that validation and throws.
  */
-import { compressionTypes, type CompressionLevels, type CompressionType } from '../protocol/compression/compression.ts'
+import type { CompressionConfig, ValidatorConfig } from './log-validator.ts'
 
-export type TimestampType = 'CreateTime' | 'LogAppendTime'
-
-export interface LogConfig {
+export interface LogConfig extends ValidatorConfig {
   /** A segment that would grow past this is rolled first. */
   readonly segmentBytes: number
   /** A segment older than this, by the broker's clock, is rolled. */
@@ -23,16 +21,9 @@ export interface LogConfig {
   /** -1: no bound. */
   readonly retentionBytes: number
   readonly cleanupPolicy: { readonly delete: boolean; readonly compact: boolean }
-  readonly maxMessageBytes: number
   /** 1: an append counts once it is fsynced. More: an fsync after so many records, and appends count when written. */
   readonly flushMessages: number
   readonly flushMs: number
-  readonly messageTimestampType: TimestampType
-  readonly messageTimestampBeforeMaxMs: number
-  readonly messageTimestampAfterMaxMs: number
-  /** `producer`: batches stay as they came. */
-  readonly compressionType: CompressionType | 'producer'
-  readonly compressionLevels: CompressionLevels
   readonly fileDeleteDelayMs: number
   readonly minInSyncReplicas: number
   readonly uncleanLeaderElectionEnable: boolean
@@ -41,6 +32,8 @@ export interface LogConfig {
   readonly minCleanableDirtyRatio: number
   readonly deleteRetentionMs: number
 }
+
+const compressionConfigTypes = ['producer', 'uncompressed', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 
 /**
  * Decodes a topic's configuration. `resolve` gives the value in effect (topic, else broker, else default) of a topic
@@ -53,7 +46,6 @@ export function logConfigFrom(resolve: (key: string) => string): LogConfig {
     if (!/^-?\d+$/.test(text)) throw new TypeError(`${key} must be an integer, not "${text}"`)
     return Number(text)
   }
-  const compressionName = resolve('compression.type').trim()
   const policies = resolve('cleanup.policy')
     .split(',')
     .map((policy) => policy.trim())
@@ -76,11 +68,13 @@ export function logConfigFrom(resolve: (key: string) => string): LogConfig {
     messageTimestampType: timestampType,
     messageTimestampBeforeMaxMs: integer('message.timestamp.before.max.ms'),
     messageTimestampAfterMaxMs: integer('message.timestamp.after.max.ms'),
-    compressionType: compressionTypeFrom(compressionName),
-    compressionLevels: {
-      gzip: integer('compression.gzip.level'),
-      lz4: integer('compression.lz4.level'),
-      zstd: integer('compression.zstd.level'),
+    compression: {
+      type: compressionTypeFrom(resolve('compression.type').trim()),
+      levels: {
+        gzip: integer('compression.gzip.level'),
+        lz4: integer('compression.lz4.level'),
+        zstd: integer('compression.zstd.level'),
+      },
     },
     fileDeleteDelayMs: integer('file.delete.delay.ms'),
     minInSyncReplicas: integer('min.insync.replicas'),
@@ -92,10 +86,8 @@ export function logConfigFrom(resolve: (key: string) => string): LogConfig {
   }
 }
 
-function compressionTypeFrom(name: string): CompressionType | 'producer' {
-  if (name === 'producer') return 'producer'
-  if (name === 'uncompressed') return 'none'
-  const type = compressionTypes.find((each) => each === name)
+function compressionTypeFrom(name: string): CompressionConfig['type'] {
+  const type = compressionConfigTypes.find((each) => each === name)
   if (type === undefined)
     throw new TypeError(`compression.type must be producer, uncompressed or a codec, not "${name}"`)
   return type

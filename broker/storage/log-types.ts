@@ -1,63 +1,59 @@
 /** The values that go into and come out of a log. */
-import type { RecordError } from '../protocol/records/records-error.ts'
+import type { AppendOrigin, RecordError } from './log-validator.ts'
 
-/** Kafka's codes (protocol guide, "Error Codes") that the log itself answers with. */
-export const storageErrorCodes = {
-  OFFSET_OUT_OF_RANGE: 1,
-  NOT_LEADER_OR_FOLLOWER: 6,
-  KAFKA_STORAGE_ERROR: 56,
-  UNKNOWN_SERVER_ERROR: -1,
-} as const
-
-/** Who made the records: a client's are checked in full, a coordinator's are trusted, as are those of a leader. */
-export type AppendOrigin = 'client' | 'coordinator' | 'replication'
+export type { AppendOrigin } from './log-validator.ts'
 
 export interface AppendOptions {
   readonly leaderEpoch: number
   /** Default: `client`. */
   readonly origin?: AppendOrigin
+  /** Version of the Produce request, where there is one. */
+  readonly produceVersion?: number
 }
 
 export interface AppendInfo {
-  /** Offset of the first record; of the original append if this is a duplicate. */
+  /** Offset of the first record; of the original append if this is a duplicate; -1 for an empty append. */
   readonly firstOffset: number
   readonly lastOffset: number
   /** The broker's time if the topic uses LogAppendTime, else -1. */
   readonly logAppendTimeMs: number
-  readonly logStartOffset: number
   readonly maxTimestamp: number
   readonly recordCount: number
   readonly sizeBytes: number
+  readonly logStartOffset: number
+}
+
+/** Why nothing was appended: a Kafka error code, and for single records who is to blame (KIP-467). */
+export interface AppendFailure {
+  readonly ok: false
+  readonly errorCode: number
+  readonly message: string | null
+  readonly recordErrors: readonly RecordError[]
 }
 
 export type AppendOutcome =
-  | { readonly ok: true; readonly info: AppendInfo; readonly isDuplicate: boolean }
-  | {
-      readonly ok: false
-      /** Kafka's error code. */
-      readonly errorCode: number
-      readonly message: string
-      readonly recordErrors: readonly RecordError[]
-    }
+  { readonly ok: true; readonly info: AppendInfo; readonly isDuplicate: boolean } | AppendFailure
 
 export interface ReadOptions {
   readonly maxBytes: number
   /** Whether the first batch is returned though it is larger than `maxBytes` (KIP-74). */
   readonly minOneMessage: boolean
-  /** No batch whose last offset is at or above this is returned: high watermark, last stable offset or log end. */
+  /** No batch that reaches this offset is returned: high watermark, last stable offset or log end. */
   readonly upperBoundOffset: number
 }
 
 export type ReadResult =
   | {
       readonly ok: true
-      /** Whole batches in offset order; views that nobody may write to. Empty when there is nothing below the bound. */
+      /** Whole batches in offset order: views that nobody may write to. Empty when there is nothing below the bound. */
       readonly buffers: readonly Buffer[]
       readonly sizeBytes: number
+      /** The offset after the last batch; the offset asked for when there is none. */
+      readonly nextOffset: number
     }
   | {
       readonly ok: false
-      /** `OFFSET_OUT_OF_RANGE` or `KAFKA_STORAGE_ERROR`. */
+      /** OFFSET_OUT_OF_RANGE or KAFKA_STORAGE_ERROR. */
       readonly errorCode: number
       readonly message: string
     }

@@ -57,6 +57,8 @@ export interface UnifiedLog {
   offsetForTimestamp(timestamp: number): Promise<TimestampAndOffset | undefined>
   /** The record with the largest timestamp (KIP-734). */
   offsetOfMaxTimestamp(): Promise<TimestampAndOffset | undefined>
+  /** The leader epoch in which the record at `offset` was written, if known. */
+  epochForOffset(offset: number): number | undefined
   endOffsetForEpoch(leaderEpoch: number): EpochEndOffset
   /** Notes the first append of an epoch even before there is one: a new leader calls it with its log end. */
   assignEpochStartOffset(leaderEpoch: number, startOffset: number): void
