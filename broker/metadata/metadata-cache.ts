@@ -61,6 +61,7 @@ export class MetadataCache {
   readonly #topics = new Map<string, MutableTopic>()
   readonly #topicNamesById = new Map<string, string>()
   readonly #resources = new Map<string, Topic>()
+  readonly #topicsByMetricName = new Map<string, string>()
   readonly #deletedTopicIds = new Set<string>()
   readonly #brokers = new Map<number, Broker>()
   readonly #listeners = new Set<(delta: MetadataDelta) => void>()
@@ -152,6 +153,12 @@ export class MetadataCache {
   /** Whether the deletion of the topic with this id was seen: a Topic with a deletionTimestamp, never mere absence. */
   wasDeleted(topicId: string): boolean {
     return this.#deletedTopicIds.has(topicId)
+  }
+
+  /** An existing topic whose name differs from `name` only in '.' against '_'. */
+  topicNameColliding(name: string): string | undefined {
+    const colliding = this.#topicsByMetricName.get(metricName(name))
+    return colliding === name ? undefined : colliding
   }
 
   /** What users configured for a topic: dotted key to value. */
@@ -298,6 +305,7 @@ export class MetadataCache {
       // Entries of a deleted predecessor may still be in another slice; the newest topic id seen names the topic.
       topic = { name: parsed.topicName, topicId: entry.topicId, partitions: new Map() }
       this.#topics.set(parsed.topicName, topic)
+      this.#topicsByMetricName.set(metricName(parsed.topicName), parsed.topicName)
       this.#topicNamesById.set(entry.topicId, parsed.topicName)
     }
     topic.partitions.set(parsed.partition, entry)
@@ -315,7 +323,10 @@ export class MetadataCache {
     const topic = this.#topics.get(known.topicName)
     if (topic?.topicId === known.entry.topicId) {
       topic.partitions.delete(known.partition)
-      if (topic.partitions.size === 0) this.#topics.delete(known.topicName)
+      if (topic.partitions.size === 0) {
+        this.#topics.delete(known.topicName)
+        this.#topicsByMetricName.delete(metricName(known.topicName))
+      }
     }
     if (this.#topics.get(known.topicName)?.topicId !== known.entry.topicId) {
       this.#topicNamesById.delete(known.entry.topicId)
@@ -333,4 +344,9 @@ export class MetadataCache {
     if (whole.partitions.size === 0 && whole.topics.size === 0 && !whole.brokersChanged) return
     for (const listener of this.#listeners) listener(whole)
   }
+}
+
+/** Metric names have '_' for '.', so two topics that differ only there can't be told apart. */
+function metricName(topicName: string): string {
+  return topicName.replaceAll('.', '_')
 }

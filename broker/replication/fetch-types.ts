@@ -1,7 +1,8 @@
 /** What a fetch asks of one partition, and what it gets. */
 export interface FetchPartition {
   readonly topicName: string
-  readonly topicId: string
+  /** Undefined: whatever topic has the name now. */
+  readonly topicId: string | undefined
   readonly partition: number
   readonly fetchOffset: number
   readonly maxBytes: number

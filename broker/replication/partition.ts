@@ -119,7 +119,8 @@ export class Partition {
       this.#committed.failAll(ErrorCode.NOT_LEADER_OR_FOLLOWER)
       this.#written.failAll(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     }
-    if (this.#isLeader && !(wasLeader && previousEpoch === entry.leaderEpoch)) this.log.assignEpochStartOffset(entry.leaderEpoch, this.log.nextOffset)
+    if (this.#isLeader && !(wasLeader && previousEpoch === entry.leaderEpoch))
+      this.log.assignEpochStartOffset(entry.leaderEpoch, this.log.nextOffset)
     this.logProgressed()
     this.#wakeReaders()
   }

@@ -110,7 +110,7 @@ function readPartition(
 }
 
 function checkReadable(partition: Partition, request: FetchPartition): number {
-  if (partition.topicId !== request.topicId) return ErrorCode.INCONSISTENT_TOPIC_ID
+  if (request.topicId !== undefined && partition.topicId !== request.topicId) return ErrorCode.INCONSISTENT_TOPIC_ID
   return partition.checkLeader(request.currentLeaderEpoch)
 }
 

@@ -1,20 +1,19 @@
 /** What request handlers work with. One object per broker, made by the broker's composition. */
 import type { Clock } from '../../common/clock.ts'
 import type { Logger } from '../../common/logger.ts'
-import type { Random } from '../../common/random.ts'
 import type { Timers } from '../../common/timers.ts'
+import type { BrokerConfig } from '../../crds/config/resolve.ts'
 import type { ResourceStore } from '../../crds/resource-store.ts'
 import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import type { ProducerIdAllocator } from '../metadata/producer-id-allocator.ts'
 import type { ReplicaManager } from '../replication/replica-manager.ts'
-import type { BrokerSettings } from './broker-settings.ts'
 import type { FetchSessionCache } from './fetch-session.ts'
 import type { TopicAdmin } from './topic-admin.ts'
 
 export interface BrokerContext {
   readonly brokerId: number
   readonly clusterId: string
-  readonly settings: BrokerSettings
+  readonly config: BrokerConfig
   readonly metadata: MetadataCache
   readonly replicas: ReplicaManager
   readonly store: ResourceStore
@@ -25,6 +24,5 @@ export interface BrokerContext {
   readonly hasSpaceForProducers: () => boolean
   readonly clock: Clock
   readonly timers: Timers
-  readonly random: Random
   readonly logger: Logger
 }

@@ -194,9 +194,9 @@ export class Connection implements ClientSignal {
   }
 
   #sendReady(): void {
-    if (this.#isClosed || this.#slots[0]?.buffers == null) return
+    if (this.#isClosed) return
     this.#socket.cork()
-    for (let slot = this.#slots[0]; slot?.buffers != null; slot = this.#slots[0]) {
+    for (let slot = this.#slots[0]; slot !== undefined && slot.buffers !== null; slot = this.#slots[0]) {
       this.#send(slot.buffers)
       this.#slots.shift()
     }

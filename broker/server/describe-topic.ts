@@ -19,8 +19,13 @@ export interface PartitionDescription {
   readonly offlineReplicas: readonly number[]
 }
 
-export function describePartition(metadata: MetadataCache, partitionIndex: number, entry: PartitionEntry): PartitionDescription {
-  const isAlive = (brokerId: number): boolean => metadata.brokers().some((broker) => broker.brokerId === brokerId && !broker.isFenced)
+export function describePartition(
+  metadata: MetadataCache,
+  partitionIndex: number,
+  entry: PartitionEntry,
+): PartitionDescription {
+  const isAlive = (brokerId: number): boolean =>
+    metadata.brokers().some((broker) => broker.brokerId === brokerId && !broker.isFenced)
   const hasLeader = entry.leader >= 0 && isAlive(entry.leader)
   return {
     errorCode: hasLeader ? ErrorCode.NONE : ErrorCode.LEADER_NOT_AVAILABLE,

@@ -15,7 +15,8 @@ export interface SessionPartition {
   /** Name or id, whichever the request carries, and the partition: the identity in a session. */
   readonly key: string
   topicName: string | undefined
-  readonly topicId: string
+  /** Undefined where the request names topics. */
+  readonly topicId: string | undefined
   readonly partition: number
   fetchOffset: number
   maxBytes: number
@@ -79,7 +80,8 @@ export class FetchSessionCache {
     if (sessionEpoch === FINAL_EPOCH || sessionEpoch === INITIAL_EPOCH) {
       if (sessionId !== NO_SESSION_ID) this.#sessions.delete(sessionId)
       const session = sessionEpoch === INITIAL_EPOCH ? this.#create(request.usesTopicIds) : undefined
-      if (session === undefined) return { sessionId: NO_SESSION_ID, partitions: request.partitions, shouldTell: () => true }
+      if (session === undefined)
+        return { sessionId: NO_SESSION_ID, partitions: request.partitions, shouldTell: () => true }
       for (const partition of request.partitions) session.partitions.set(partition.key, partition)
       const { partitions } = request
       return {

@@ -5,7 +5,9 @@
  */
 import { ApiKey } from '../protocol/api-keys.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
-import { decodeRequest, encodeResponse, type RequestHeader } from '../protocol/frame.ts'
+import { decodeMessage } from '../protocol/codec.ts'
+import { encodeResponse, type RequestHeader } from '../protocol/frame.ts'
+import { Reader } from '../protocol/wire/reader.ts'
 import { array, int16, int32, int64, records, request, response, string } from '../protocol/schema.ts'
 
 const legacyRequest = request(ApiKey.Produce, {
@@ -38,9 +40,14 @@ const legacyResponse = response(ApiKey.Produce, {
   },
 })
 
+/** API key, version and correlation id; the client id follows. */
+const FIXED_HEADER_BYTES = 8
+
 /** Null when the client wants no response. Errors: ProtocolError. */
 export function legacyProduceResponse(frame: Buffer, header: RequestHeader): Buffer[] | null {
-  const body = decodeRequest(legacyRequest, header.apiVersion, frame, header)
+  const reader = new Reader(frame, FIXED_HEADER_BYTES)
+  reader.nullableString()
+  const body = decodeMessage(legacyRequest, header.apiVersion, reader)
   if (body.acks === 0) return null
   return encodeResponse(legacyResponse, header.apiVersion, header.correlationId, {
     responses: body.topicData.map(({ name, partitionData }) => ({

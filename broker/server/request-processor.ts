@@ -59,7 +59,7 @@ export class RequestProcessor {
         respond(legacyProduceResponse(frame, header))
         return SEQUENTIAL
       }
-      body = decodeRequest(handler.requestSchema, header.apiVersion, frame, header)
+      body = decodeRequest(handler.requestSchema, frame, header)
     } catch (error) {
       if (error instanceof ProtocolError) return `malformed request: ${error.message}`
       throw error

@@ -5,7 +5,12 @@
  */
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
-import { produceRequest, produceResponse, type ProduceRequest, type ProduceResponseInput } from '../../protocol/messages/00-produce.ts'
+import {
+  produceRequest,
+  produceResponse,
+  type ProduceRequest,
+  type ProduceResponseInput,
+} from '../../protocol/messages/00-produce.ts'
 import type { PartitionAppendResult } from '../../replication/delayed-produce.ts'
 import type { PartitionRecords } from '../../replication/replica-manager.ts'
 import { defineApi, type ApiHandler, type RequestContext } from '../api-handler.ts'
@@ -20,7 +25,8 @@ export function produceHandler(broker: BrokerContext): ApiHandler {
     if (refusal !== undefined) return Promise.resolve(answer(request, context, refuseAll(request, ...refusal)))
     const wanted: PartitionRecords[] = []
     for (const { name, partitionData } of request.topicData) {
-      for (const { index, records } of partitionData) wanted.push({ topicName: name, partition: index, records: records ?? EMPTY })
+      for (const { index, records } of partitionData)
+        wanted.push({ topicName: name, partition: index, records: records ?? EMPTY })
     }
     const { promise, resolve } = Promise.withResolvers<ProduceResponseInput | null>()
     broker.replicas.append(wanted, request.acks, Math.max(0, request.timeoutMs), (results) => {
@@ -37,7 +43,8 @@ export function produceHandler(broker: BrokerContext): ApiHandler {
     if (request.acks === 0) {
       // There is no response to carry an error, so the connection says it (as Kafka does).
       const failed = results.find(({ errorCode }) => errorCode !== ErrorCode.NONE)
-      if (failed !== undefined) context.closeConnection(`acks=0 produce to ${failed.topicName} failed with error ${failed.errorCode}`)
+      if (failed !== undefined)
+        context.closeConnection(`acks=0 produce to ${failed.topicName} failed with error ${failed.errorCode}`)
       return null
     }
     return response(broker, context, request, results)
@@ -51,7 +58,8 @@ export function produceHandler(broker: BrokerContext): ApiHandler {
     response: produceResponse,
     isPipelined: true,
     handle,
-    errorResponse: (request, error, message, context) => response(broker, context, request, refuseAll(request, error, message)),
+    errorResponse: (request, error, message, context) =>
+      response(broker, context, request, refuseAll(request, error, message)),
   })
 }
 
@@ -107,7 +115,10 @@ function response(
         baseOffset: result.baseOffset,
         logAppendTimeMs: result.logAppendTimeMs,
         logStartOffset: result.logStartOffset,
-        recordErrors: result.recordErrors.map(({ batchIndex, message }) => ({ batchIndex, batchIndexErrorMessage: message })),
+        recordErrors: result.recordErrors.map(({ batchIndex, message }) => ({
+          batchIndex,
+          batchIndexErrorMessage: message,
+        })),
         errorMessage: result.errorMessage,
         ...(leader !== undefined && context.apiVersion >= 10 && { currentLeader: leader }),
       }
@@ -115,6 +126,7 @@ function response(
   }))
   return {
     responses,
-    ...(leaders.size > 0 && context.apiVersion >= 10 && { nodeEndpoints: nodeEndpoints(broker.metadata, context.listener, leaders) }),
+    ...(leaders.size > 0 &&
+      context.apiVersion >= 10 && { nodeEndpoints: nodeEndpoints(broker.metadata, context.listener, leaders) }),
   }
 }

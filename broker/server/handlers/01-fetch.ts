@@ -4,7 +4,12 @@
  */
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
-import { fetchRequest, fetchResponse, type FetchRequest, type FetchResponseInput } from '../../protocol/messages/01-fetch.ts'
+import {
+  fetchRequest,
+  fetchResponse,
+  type FetchRequest,
+  type FetchResponseInput,
+} from '../../protocol/messages/01-fetch.ts'
 import type { FetchPartition, FetchPartitionResult } from '../../replication/fetch-types.ts'
 import { failedResult } from '../../replication/read-partitions.ts'
 import { defineApi, type ApiHandler, type RequestContext } from '../api-handler.ts'
@@ -15,7 +20,9 @@ import { currentLeader, nodeEndpoints } from '../leader-hints.ts'
 const FIRST_VERSION_WITH_TOPIC_IDS = 13
 const FIRST_VERSION_WITH_LEADER_HINTS = 16
 
-type PartitionResponse = NonNullable<NonNullable<NonNullable<FetchResponseInput['responses']>[number]>['partitions']>[number]
+type PartitionResponse = NonNullable<
+  NonNullable<NonNullable<FetchResponseInput['responses']>[number]>['partitions']
+>[number]
 
 export function fetchHandler(broker: BrokerContext): ApiHandler {
   const handle = (request: FetchRequest, context: RequestContext): FetchResponseInput | Promise<FetchResponseInput> => {
@@ -32,7 +39,7 @@ export function fetchHandler(broker: BrokerContext): ApiHandler {
     const params = {
       maxWaitMs: Math.max(0, request.maxWaitMs),
       minBytes: request.minBytes,
-      maxBytes: Math.min(request.maxBytes, broker.settings.fetchMaxBytes),
+      maxBytes: Math.min(request.maxBytes, broker.config.get('fetch.max.bytes')),
       isReadCommitted: request.isolationLevel === 1,
     }
     // What can't be served at all is told at once.
@@ -56,7 +63,11 @@ export function fetchHandler(broker: BrokerContext): ApiHandler {
       return {
         responses: request.topics.map(({ topic, partitions }) => ({
           topic,
-          partitions: partitions.map(({ partition }) => ({ partitionIndex: partition, errorCode: error, highWatermark: -1 })),
+          partitions: partitions.map(({ partition }) => ({
+            partitionIndex: partition,
+            errorCode: error,
+            highWatermark: -1,
+          })),
         })),
       }
     },
@@ -68,12 +79,11 @@ function readHead(broker: BrokerContext, request: FetchRequest, apiVersion: numb
   const partitions: SessionPartition[] = []
   for (const { topic, topicId, partitions: wanted } of request.topics) {
     const topicName = usesTopicIds ? broker.metadata.topicNameById(topicId) : topic
-    const id = usesTopicIds ? topicId : broker.metadata.topic(topic)?.topicId
     for (const { partition, fetchOffset, partitionMaxBytes, currentLeaderEpoch, lastFetchedEpoch } of wanted) {
       partitions.push({
         key: `${usesTopicIds ? topicId : topic}-${partition}`,
         topicName,
-        topicId: usesTopicIds ? topicId : id,
+        topicId: usesTopicIds ? topicId : undefined,
         partition,
         fetchOffset,
         maxBytes: partitionMaxBytes,
@@ -107,7 +117,8 @@ function respond(
     if (result === undefined || !plan.shouldTell(partition, result)) continue
     const topicKey = topicName ?? topicId ?? ''
     let topic = topics.get(topicKey)
-    if (topic === undefined) topics.set(topicKey, (topic = { topic: topicName ?? '', topicId: topicId ?? '', partitions: [] }))
+    if (topic === undefined)
+      topics.set(topicKey, (topic = { topic: topicName ?? '', topicId: topicId ?? '', partitions: [] }))
     const leader =
       hints && topicName !== undefined
         ? currentLeader(broker.metadata, { topicName, partition: partition.partition, errorCode: result.errorCode })

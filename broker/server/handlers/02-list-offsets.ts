@@ -1,7 +1,11 @@
 /** ListOffsets, versions 1 to 10: latest, earliest, of the largest timestamp (KIP-734), and by timestamp. */
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
-import { listOffsetsRequest, listOffsetsResponse, type ListOffsetsRequest } from '../../protocol/messages/02-list-offsets.ts'
+import {
+  listOffsetsRequest,
+  listOffsetsResponse,
+  type ListOffsetsRequest,
+} from '../../protocol/messages/02-list-offsets.ts'
 import type { Partition } from '../../replication/partition.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
@@ -69,7 +73,12 @@ function duplicatePartitions(request: ListOffsetsRequest): Set<string> {
   return duplicates
 }
 
-async function find(broker: BrokerContext, topicName: string, wanted: Wanted, isReadCommitted: boolean): Promise<Found> {
+async function find(
+  broker: BrokerContext,
+  topicName: string,
+  wanted: Wanted,
+  isReadCommitted: boolean,
+): Promise<Found> {
   const partition = broker.replicas.findLeader(topicName, wanted.partitionIndex, wanted.currentLeaderEpoch)
   if (typeof partition === 'number') return { ...NOTHING, errorCode: partition }
   const { log } = partition

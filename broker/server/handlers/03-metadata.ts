@@ -1,7 +1,12 @@
 /** Metadata, versions 0 to 13: brokers, topics by name or id (KIP-516), and auto-creation of topics. */
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
-import { metadataRequest, metadataResponse, type MetadataRequest, type MetadataResponseInput } from '../../protocol/messages/03-metadata.ts'
+import {
+  metadataRequest,
+  metadataResponse,
+  type MetadataRequest,
+  type MetadataResponseInput,
+} from '../../protocol/messages/03-metadata.ts'
 import { ZERO_UUID } from '../../protocol/wire/uuid.ts'
 import { topicNameProblem } from '../../../crds/topic.ts'
 import { defineApi, type ApiHandler, type RequestContext } from '../api-handler.ts'
@@ -18,7 +23,8 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
   const describe = (name: string, includeOperations: boolean): TopicResponse => {
     const topic = broker.metadata.topic(name)
     if (topic === undefined) {
-      const errorCode = topicNameProblem(name) === undefined ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.INVALID_TOPIC_EXCEPTION
+      const errorCode =
+        topicNameProblem(name) === undefined ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.INVALID_TOPIC_EXCEPTION
       return { errorCode, name }
     }
     return {
@@ -26,7 +32,9 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
       name,
       topicId: topic.topicId,
       isInternal: isInternalTopic(name),
-      partitions: [...topic.partitions].sort(([a], [b]) => a - b).map(([index, entry]) => describePartition(broker.metadata, index, entry)),
+      partitions: [...topic.partitions]
+        .sort(([a], [b]) => a - b)
+        .map(([index, entry]) => describePartition(broker.metadata, index, entry)),
       topicAuthorizedOperations: includeOperations ? ALL_TOPIC_OPERATIONS : OPERATIONS_NOT_REQUESTED,
     }
   }
@@ -39,25 +47,35 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
 
   const handle = async (request: MetadataRequest, context: RequestContext): Promise<MetadataResponseInput> => {
     const isAll = request.topics === null || (context.apiVersion === 0 && request.topics.length === 0)
-    const wanted = isAll ? [] : (request.topics ?? [])
+    const wanted = isAll ? [] : request.topics
     const includeOperations = request.includeTopicAuthorizedOperations
-    if (request.allowAutoTopicCreation && broker.settings.autoCreateTopics) {
-      await autoCreate(broker, wanted.flatMap(({ name }) => name ?? []))
+    if (request.allowAutoTopicCreation && broker.config.get('auto.create.topics.enable')) {
+      await autoCreate(
+        broker,
+        wanted.flatMap(({ name }) => name ?? []),
+      )
     }
     const topics = isAll
       ? broker.metadata.topics().map(({ name }) => describe(name, includeOperations))
       : wanted.map(({ name, topicId }) =>
-          topicId === ZERO_UUID || name !== null ? describe(name ?? '', includeOperations) : describeById(topicId, includeOperations),
+          topicId === ZERO_UUID || name !== null
+            ? describe(name ?? '', includeOperations)
+            : describeById(topicId, includeOperations),
         )
     return {
-      brokers: broker.metadata
-        .aliveBrokers(context.listener)
-        .map(({ brokerId, endpoint, rack }) => ({ nodeId: brokerId, host: endpoint.host, port: endpoint.port, rack: rack ?? null })),
+      brokers: broker.metadata.aliveBrokers(context.listener).map(({ brokerId, endpoint, rack }) => ({
+        nodeId: brokerId,
+        host: endpoint.host,
+        port: endpoint.port,
+        rack: rack ?? null,
+      })),
       clusterId: broker.clusterId,
       // Any live broker serves as the controller, since admin calls work on each; this one is alive.
       controllerId: broker.brokerId,
       topics,
-      clusterAuthorizedOperations: request.includeClusterAuthorizedOperations ? ALL_CLUSTER_OPERATIONS : OPERATIONS_NOT_REQUESTED,
+      clusterAuthorizedOperations: request.includeClusterAuthorizedOperations
+        ? ALL_CLUSTER_OPERATIONS
+        : OPERATIONS_NOT_REQUESTED,
     }
   }
 
@@ -70,13 +88,19 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
     handle,
     errorResponse: (request, errorCode, _message, context) => ({
       ...(context.apiVersion >= 13 && { errorCode }),
-      topics: (request.topics ?? []).map(({ name, topicId }) => ({ name: name ?? (context.apiVersion >= 12 ? null : ''), topicId, errorCode })),
+      topics: (request.topics ?? []).map(({ name, topicId }) => ({
+        name: name ?? (context.apiVersion >= 12 ? null : ''),
+        topicId,
+        errorCode,
+      })),
     }),
   })
 }
 
 async function autoCreate(broker: BrokerContext, names: readonly string[]): Promise<void> {
-  const missing = names.filter((name) => broker.metadata.topic(name) === undefined && topicNameProblem(name) === undefined)
+  const missing = names.filter(
+    (name) => broker.metadata.topic(name) === undefined && topicNameProblem(name) === undefined,
+  )
   if (missing.length === 0) return
   await broker.topics.createTopics(
     missing.map((name) => ({ name, partitions: -1, replicationFactor: -1, assignments: undefined, configs: {} })),

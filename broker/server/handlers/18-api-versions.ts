@@ -1,7 +1,11 @@
 /** ApiVersions, versions 0 to 4: exactly what works here (KIP-35, KIP-511). */
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
-import { apiVersionsRequest, apiVersionsResponse, type ApiVersionsResponseInput } from '../../protocol/messages/18-api-versions.ts'
+import {
+  apiVersionsRequest,
+  apiVersionsResponse,
+  type ApiVersionsResponseInput,
+} from '../../protocol/messages/18-api-versions.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 
 /** KIP-511: letters, digits, dots and dashes, with a letter or digit at both ends. */
@@ -20,7 +24,8 @@ export function apiVersionsHandler(handlers: () => readonly ApiHandler[]): ApiHa
     request: apiVersionsRequest,
     response: apiVersionsResponse,
     handle: (request, { apiVersion }) => {
-      const isNamed = SOFTWARE_NAME.test(request.clientSoftwareName) && SOFTWARE_NAME.test(request.clientSoftwareVersion)
+      const isNamed =
+        SOFTWARE_NAME.test(request.clientSoftwareName) && SOFTWARE_NAME.test(request.clientSoftwareVersion)
       return answer(apiVersion >= 3 && !isNamed ? ErrorCode.INVALID_REQUEST : ErrorCode.NONE)
     },
     errorResponse: (_request, error) => answer(error),

@@ -13,8 +13,10 @@ export function initProducerIdHandler(broker: BrokerContext): ApiHandler {
     request: initProducerIdRequest,
     response: initProducerIdResponse,
     handle: async (request) => {
-      if (request.transactionalId === '') return { errorCode: ErrorCode.INVALID_REQUEST, producerId: -1, producerEpoch: -1 }
-      if (request.transactionalId !== null) return { errorCode: ErrorCode.UNSUPPORTED_VERSION, producerId: -1, producerEpoch: -1 }
+      if (request.transactionalId === '')
+        return { errorCode: ErrorCode.INVALID_REQUEST, producerId: -1, producerEpoch: -1 }
+      if (request.transactionalId !== null)
+        return { errorCode: ErrorCode.UNSUPPORTED_VERSION, producerId: -1, producerEpoch: -1 }
       // An idempotent producer that asks again gets a new id, whatever id and epoch it had (as Kafka does).
       return { producerId: await broker.producerIds.next(), producerEpoch: 0 }
     },

@@ -1,7 +1,10 @@
 /** OffsetForLeaderEpoch, versions 2 to 4: where an epoch ends in the leader's log (KIP-101, KIP-320). */
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
-import { offsetForLeaderEpochRequest, offsetForLeaderEpochResponse } from '../../protocol/messages/23-offset-for-leader-epoch.ts'
+import {
+  offsetForLeaderEpochRequest,
+  offsetForLeaderEpochResponse,
+} from '../../protocol/messages/23-offset-for-leader-epoch.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
 

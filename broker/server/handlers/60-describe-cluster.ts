@@ -21,9 +21,13 @@ export function describeClusterHandler(broker: BrokerContext): ApiHandler {
         return request.endpointType === CONTROLLERS
           ? {
               errorCode: ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-              errorMessage: 'The request was sent to an endpoint of the wrong type: brokers have no controller endpoints',
+              errorMessage:
+                'The request was sent to an endpoint of the wrong type: brokers have no controller endpoints',
             }
-          : { errorCode: ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, errorMessage: `Unsupported endpoint type ${request.endpointType}` }
+          : {
+              errorCode: ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+              errorMessage: `Unsupported endpoint type ${request.endpointType}`,
+            }
       }
       const brokers = []
       for (const { brokerId, endpoints, rack, isFenced } of broker.metadata.brokers()) {
@@ -36,7 +40,9 @@ export function describeClusterHandler(broker: BrokerContext): ApiHandler {
         controllerId: broker.brokerId,
         brokers,
         ...(apiVersion >= 1 && { endpointType: BROKERS }),
-        clusterAuthorizedOperations: request.includeClusterAuthorizedOperations ? ALL_CLUSTER_OPERATIONS : OPERATIONS_NOT_REQUESTED,
+        clusterAuthorizedOperations: request.includeClusterAuthorizedOperations
+          ? ALL_CLUSTER_OPERATIONS
+          : OPERATIONS_NOT_REQUESTED,
       }
     },
     errorResponse: (_request, errorCode, errorMessage) => ({ errorCode, errorMessage }),

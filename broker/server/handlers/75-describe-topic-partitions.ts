@@ -29,10 +29,15 @@ export function describeTopicPartitionsHandler(broker: BrokerContext): ApiHandle
   })
 }
 
-function describe(broker: BrokerContext, request: DescribeTopicPartitionsRequest): DescribeTopicPartitionsResponseInput {
+function describe(
+  broker: BrokerContext,
+  request: DescribeTopicPartitionsRequest,
+): DescribeTopicPartitionsResponseInput {
   const { cursor } = request
   const isAll = request.topics.length === 0
-  const names = isAll ? broker.metadata.topics().map(({ name }) => name) : [...new Set(request.topics.map(({ name }) => name))].sort()
+  const names = isAll
+    ? broker.metadata.topics().map(({ name }) => name)
+    : [...new Set(request.topics.map(({ name }) => name))].sort()
   let left = Math.min(MAX_PARTITIONS_PER_RESPONSE, Math.max(1, request.responsePartitionLimit))
   const topics: TopicResponse[] = []
   for (const name of names) {
@@ -41,7 +46,8 @@ function describe(broker: BrokerContext, request: DescribeTopicPartitionsRequest
     if (left === 0) return { topics, nextCursor: { topicName: name, partitionIndex: firstPartition } }
     const topic = broker.metadata.topic(name)
     if (topic === undefined) {
-      const errorCode = topicNameProblem(name) === undefined ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.INVALID_TOPIC_EXCEPTION
+      const errorCode =
+        topicNameProblem(name) === undefined ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.INVALID_TOPIC_EXCEPTION
       topics.push({ errorCode, name })
       continue
     }
@@ -57,7 +63,11 @@ function describe(broker: BrokerContext, request: DescribeTopicPartitionsRequest
       partitions: told.flatMap((index) => {
         const entry = topic.partitions.get(index)
         if (entry === undefined) return []
-        return { ...describePartition(broker.metadata, index, entry), eligibleLeaderReplicas: entry.elr, lastKnownElr: [] }
+        return {
+          ...describePartition(broker.metadata, index, entry),
+          eligibleLeaderReplicas: entry.elr,
+          lastKnownElr: [],
+        }
       }),
     })
     const next = indexes[told.length]

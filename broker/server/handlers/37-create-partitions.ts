@@ -1,0 +1,35 @@
+/** CreatePartitions, versions 0 to 3 (KIP-195). */
+import { ApiKey } from '../../protocol/api-keys.ts'
+import { ErrorCode } from '../../protocol/error-codes.ts'
+import { createPartitionsRequest, createPartitionsResponse } from '../../protocol/messages/37-create-partitions.ts'
+import { defineApi, type ApiHandler } from '../api-handler.ts'
+import type { BrokerContext } from '../broker-context.ts'
+
+export function createPartitionsHandler(broker: BrokerContext): ApiHandler {
+  return defineApi({
+    apiKey: ApiKey.CreatePartitions,
+    name: 'CreatePartitions',
+    versions: [0, 3],
+    request: createPartitionsRequest,
+    response: createPartitionsResponse,
+    handle: async (request) => {
+      const options = { timeoutMs: Math.max(0, request.timeoutMs), isValidateOnly: request.validateOnly }
+      const counts = new Map<string, number>()
+      for (const { name } of request.topics) counts.set(name, (counts.get(name) ?? 0) + 1)
+      return {
+        results: await Promise.all(
+          request.topics.map(async ({ name, count, assignments }) => {
+            if ((counts.get(name) ?? 0) > 1) {
+              return { name, errorCode: ErrorCode.INVALID_REQUEST, errorMessage: 'Duplicate topic name.' }
+            }
+            const placed = assignments?.map(({ brokerIds }) => brokerIds)
+            return { name, ...(await broker.topics.createPartitions(name, count, placed, options)) }
+          }),
+        ),
+      }
+    },
+    errorResponse: (request, errorCode, errorMessage) => ({
+      results: request.topics.map(({ name }) => ({ name, errorCode, errorMessage })),
+    }),
+  })
+}
