@@ -1,0 +1,477 @@
+import {
+  atLeast,
+  closestName,
+  ConfigError,
+  parseConfig,
+  type ConfigDef,
+  type ConfigTypes,
+  type ParsedConfig,
+} from './config-def.ts'
+import { TOPIC_CONFIGS } from './topic-configs.ts'
+
+/**
+ * The broker configs that Ottla honours: Kafka's names, types and bounds, and a few limits of its own that begin with
+ * `ottla.`. A key that is not here is refused, so that a setting that would have no effect is noticed.
+ *
+ * Defaults that differ from Kafka's: `log.flush.interval.messages` is 1 (an append counts once it is fsynced), the
+ * recovery point is checkpointed every 5 s (what follows it is read again at a start), `queued.max.request.bytes` is
+ * bounded.
+ */
+export interface BrokerConfigDef extends ConfigDef {
+  /** May it change while the broker runs, and for one broker alone? */
+  readonly update: 'read-only' | 'per-broker' | 'cluster-wide'
+}
+
+const topicDefault = (name: keyof typeof TOPIC_CONFIGS): Pick<BrokerConfigDef, 'documentation' | 'validator'> => {
+  const def: ConfigDef = TOPIC_CONFIGS[name]
+  const documentation = `The default of the topic config ${name}. ${def.documentation}`
+  return def.validator === undefined ? { documentation } : { documentation, validator: def.validator }
+}
+
+export const BROKER_CONFIGS = {
+  'auto.create.topics.enable': {
+    type: 'boolean',
+    defaultValue: 'true',
+    importance: 'high',
+    update: 'read-only',
+    documentation: 'Whether a topic is created when a client that allows it asks for one that does not exist.',
+  },
+  'broker.rack': {
+    type: 'string',
+    defaultValue: null,
+    importance: 'medium',
+    update: 'read-only',
+    documentation: 'Where the broker stands; replicas of a partition are spread over racks.',
+  },
+  'compression.gzip.level': {
+    type: 'int',
+    defaultValue: '-1',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('compression.gzip.level'),
+  },
+  'compression.lz4.level': {
+    type: 'int',
+    defaultValue: '9',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('compression.lz4.level'),
+  },
+  'compression.type': {
+    type: 'string',
+    defaultValue: 'producer',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('compression.type'),
+  },
+  'compression.zstd.level': {
+    type: 'int',
+    defaultValue: '3',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('compression.zstd.level'),
+  },
+  'connections.max.idle.ms': {
+    type: 'long',
+    defaultValue: '600000',
+    importance: 'medium',
+    update: 'read-only',
+    documentation: 'A connection without a request for this long is closed.',
+  },
+  'default.replication.factor': {
+    type: 'int',
+    defaultValue: '1',
+    importance: 'medium',
+    validator: atLeast(1),
+    update: 'cluster-wide',
+    documentation: 'Replicas of a topic that is created automatically or without a replication factor.',
+  },
+  'delete.topic.enable': {
+    type: 'boolean',
+    defaultValue: 'true',
+    importance: 'high',
+    update: 'read-only',
+    documentation: 'Whether clients may delete topics.',
+  },
+  'fetch.max.bytes': {
+    type: 'int',
+    defaultValue: '57671680',
+    importance: 'medium',
+    validator: atLeast(1024),
+    update: 'read-only',
+    documentation: 'The most bytes of records that one fetch response carries, whatever the client asks for.',
+  },
+  'log.cleaner.delete.retention.ms': {
+    type: 'long',
+    defaultValue: '86400000',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('delete.retention.ms'),
+  },
+  'log.cleaner.max.compaction.lag.ms': {
+    type: 'long',
+    defaultValue: '9223372036854775807',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('max.compaction.lag.ms'),
+  },
+  'log.cleaner.min.cleanable.ratio': {
+    type: 'double',
+    defaultValue: '0.5',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('min.cleanable.dirty.ratio'),
+  },
+  'log.cleaner.min.compaction.lag.ms': {
+    type: 'long',
+    defaultValue: '0',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('min.compaction.lag.ms'),
+  },
+  'log.cleanup.policy': {
+    type: 'list',
+    defaultValue: 'delete',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('cleanup.policy'),
+  },
+  'log.flush.interval.messages': {
+    type: 'long',
+    defaultValue: '1',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('flush.messages'),
+  },
+  'log.flush.interval.ms': {
+    type: 'long',
+    defaultValue: null,
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('flush.ms'),
+  },
+  'log.flush.offset.checkpoint.interval.ms': {
+    type: 'int',
+    defaultValue: '5000',
+    importance: 'high',
+    validator: atLeast(0),
+    update: 'read-only',
+    documentation: 'How often the recovery points are written; only what follows them is read again after a crash.',
+  },
+  'log.flush.scheduler.interval.ms': {
+    type: 'long',
+    defaultValue: '9223372036854775807',
+    importance: 'high',
+    update: 'read-only',
+    documentation: 'The default of log.flush.interval.ms.',
+  },
+  'log.flush.start.offset.checkpoint.interval.ms': {
+    type: 'int',
+    defaultValue: '60000',
+    importance: 'high',
+    validator: atLeast(0),
+    update: 'read-only',
+    documentation: 'How often the log start offsets are written.',
+  },
+  'log.index.interval.bytes': {
+    type: 'int',
+    defaultValue: '4096',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('index.interval.bytes'),
+  },
+  'log.index.size.max.bytes': {
+    type: 'int',
+    defaultValue: '10485760',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('segment.index.bytes'),
+  },
+  'log.local.retention.bytes': {
+    type: 'long',
+    defaultValue: '-2',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('local.retention.bytes'),
+  },
+  'log.local.retention.ms': {
+    type: 'long',
+    defaultValue: '-2',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('local.retention.ms'),
+  },
+  'log.message.timestamp.after.max.ms': {
+    type: 'long',
+    defaultValue: '3600000',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('message.timestamp.after.max.ms'),
+  },
+  'log.message.timestamp.before.max.ms': {
+    type: 'long',
+    defaultValue: '9223372036854775807',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('message.timestamp.before.max.ms'),
+  },
+  'log.message.timestamp.type': {
+    type: 'string',
+    defaultValue: 'CreateTime',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('message.timestamp.type'),
+  },
+  'log.preallocate': {
+    type: 'boolean',
+    defaultValue: 'false',
+    importance: 'medium',
+    update: 'cluster-wide',
+    ...topicDefault('preallocate'),
+  },
+  'log.retention.bytes': {
+    type: 'long',
+    defaultValue: '-1',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('retention.bytes'),
+  },
+  'log.retention.check.interval.ms': {
+    type: 'long',
+    defaultValue: '300000',
+    importance: 'medium',
+    validator: atLeast(1),
+    update: 'read-only',
+    documentation: 'How often logs are looked through for segments that retention lets go.',
+  },
+  'log.retention.hours': {
+    type: 'int',
+    defaultValue: '168',
+    importance: 'high',
+    update: 'read-only',
+    documentation: 'The default of the topic config retention.ms in hours; log.retention.minutes and .ms go first.',
+  },
+  'log.retention.minutes': {
+    type: 'int',
+    defaultValue: null,
+    importance: 'high',
+    update: 'read-only',
+    documentation: 'The default of the topic config retention.ms in minutes; log.retention.ms goes first.',
+  },
+  'log.retention.ms': {
+    type: 'long',
+    defaultValue: null,
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('retention.ms'),
+  },
+  'log.roll.hours': {
+    type: 'int',
+    defaultValue: '168',
+    importance: 'high',
+    validator: atLeast(1),
+    update: 'read-only',
+    documentation: 'The default of the topic config segment.ms in hours; log.roll.ms goes first.',
+  },
+  'log.roll.jitter.hours': {
+    type: 'int',
+    defaultValue: '0',
+    importance: 'high',
+    validator: atLeast(0),
+    update: 'read-only',
+    documentation: 'The default of the topic config segment.jitter.ms in hours; log.roll.jitter.ms goes first.',
+  },
+  'log.roll.jitter.ms': {
+    type: 'long',
+    defaultValue: null,
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('segment.jitter.ms'),
+  },
+  'log.roll.ms': {
+    type: 'long',
+    defaultValue: null,
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('segment.ms'),
+  },
+  'log.segment.bytes': {
+    type: 'int',
+    defaultValue: '1073741824',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('segment.bytes'),
+  },
+  'log.segment.delete.delay.ms': {
+    type: 'long',
+    defaultValue: '60000',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('file.delete.delay.ms'),
+  },
+  'max.connections': {
+    type: 'int',
+    defaultValue: '2147483647',
+    importance: 'medium',
+    validator: atLeast(0),
+    update: 'per-broker',
+    documentation: 'The most connections that the broker holds.',
+  },
+  'max.connections.per.ip': {
+    type: 'int',
+    defaultValue: '2147483647',
+    importance: 'medium',
+    validator: atLeast(0),
+    update: 'per-broker',
+    documentation: 'The most connections that the broker holds from one address.',
+  },
+  'max.incremental.fetch.session.cache.slots': {
+    type: 'int',
+    defaultValue: '1000',
+    importance: 'medium',
+    validator: atLeast(0),
+    update: 'read-only',
+    documentation: 'How many incremental fetch sessions (KIP-227) the broker keeps.',
+  },
+  'max.request.partition.size.limit': {
+    type: 'int',
+    defaultValue: '2000',
+    importance: 'medium',
+    validator: atLeast(1),
+    update: 'read-only',
+    documentation: 'The most partitions that one DescribeTopicPartitions response carries.',
+  },
+  'message.max.bytes': {
+    type: 'int',
+    defaultValue: '1048588',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('max.message.bytes'),
+  },
+  'min.insync.replicas': {
+    type: 'int',
+    defaultValue: '1',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('min.insync.replicas'),
+  },
+  'num.partitions': {
+    type: 'int',
+    defaultValue: '1',
+    importance: 'medium',
+    validator: atLeast(1),
+    update: 'cluster-wide',
+    documentation: 'Partitions of a topic that is created automatically or without a partition count.',
+  },
+  'ottla.connection.max.requests': {
+    type: 'int',
+    defaultValue: '256',
+    importance: 'medium',
+    validator: atLeast(1),
+    update: 'read-only',
+    documentation: 'The most requests of one connection that are worked on at once; more wait in the socket.',
+  },
+  'ottla.connection.max.response.bytes': {
+    type: 'long',
+    defaultValue: '134217728',
+    importance: 'medium',
+    validator: atLeast(65_536),
+    update: 'read-only',
+    documentation:
+      'The most response bytes that wait for one connection to read them; a connection over it is not read from.',
+  },
+  'ottla.disk.free.bytes.min': {
+    type: 'long',
+    defaultValue: '536870912',
+    importance: 'high',
+    validator: atLeast(0),
+    update: 'read-only',
+    documentation: 'With less free space than this on the data volume, producers get a retriable error; reads go on.',
+  },
+  'producer.id.expiration.ms': {
+    type: 'int',
+    defaultValue: '86400000',
+    importance: 'low',
+    validator: atLeast(1),
+    update: 'cluster-wide',
+    documentation: 'How long a partition remembers an idempotent producer after its last append.',
+  },
+  'queued.max.request.bytes': {
+    type: 'long',
+    defaultValue: '268435456',
+    importance: 'medium',
+    update: 'read-only',
+    documentation:
+      'The bytes of requests and responses that the broker holds before it stops reading from connections; -1: no limit.',
+  },
+  'replica.lag.time.max.ms': {
+    type: 'long',
+    defaultValue: '30000',
+    importance: 'high',
+    update: 'read-only',
+    documentation: "A follower that has not been at the end of its leader's log for this long leaves the ISR.",
+  },
+  'socket.request.max.bytes': {
+    type: 'int',
+    defaultValue: '104857600',
+    importance: 'high',
+    validator: atLeast(1),
+    update: 'read-only',
+    documentation: 'The largest request that is read; a longer one closes its connection.',
+  },
+  'unclean.leader.election.enable': {
+    type: 'boolean',
+    defaultValue: 'false',
+    importance: 'high',
+    update: 'cluster-wide',
+    ...topicDefault('unclean.leader.election.enable'),
+  },
+} as const satisfies Record<string, BrokerConfigDef>
+
+export type BrokerConfigName = keyof typeof BROKER_CONFIGS
+
+/** The type of a broker config's value: null where it has no default and none is set. */
+export type BrokerConfigValue<K extends BrokerConfigName> =
+  | ConfigTypes[(typeof BROKER_CONFIGS)[K]['type']]
+  | ((typeof BROKER_CONFIGS)[K]['defaultValue'] extends null ? null : never)
+
+export function isBrokerConfigName(name: string): name is BrokerConfigName {
+  return Object.hasOwn(BROKER_CONFIGS, name)
+}
+
+export function brokerConfigDef(name: BrokerConfigName): BrokerConfigDef {
+  return BROKER_CONFIGS[name]
+}
+
+/** Parses one broker config. Throws {@link ConfigError}, also for an unknown name. */
+export function parseBrokerConfig(name: string, text: string): ParsedConfig {
+  if (!isBrokerConfigName(name)) {
+    const near = closestName(name, Object.keys(BROKER_CONFIGS))
+    throw new ConfigError(
+      name,
+      `Unknown broker config name: ${name}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
+    )
+  }
+  return parseConfig(name, brokerConfigDef(name), text)
+}
+
+/** Checks broker configs, each alone and against each other. Throws {@link ConfigError} for the first problem. */
+export function validateBrokerConfig(config: Readonly<Record<string, string>>): void {
+  const value = (name: BrokerConfigName): number => {
+    const text = config[name] ?? brokerConfigDef(name).defaultValue
+    return Number(parseBrokerConfig(name, text ?? '0').value)
+  }
+  for (const [name, text] of Object.entries(config)) parseBrokerConfig(name, text)
+  if (value('log.cleaner.min.compaction.lag.ms') > value('log.cleaner.max.compaction.lag.ms')) {
+    throw new ConfigError(
+      'log.cleaner.min.compaction.lag.ms',
+      'log.cleaner.min.compaction.lag.ms must not be greater than log.cleaner.max.compaction.lag.ms',
+    )
+  }
+  if (value('message.max.bytes') > value('socket.request.max.bytes')) {
+    throw new ConfigError(
+      'message.max.bytes',
+      `message.max.bytes (${value('message.max.bytes')}) must not be greater than socket.request.max.bytes (${value('socket.request.max.bytes')}): such a batch could never arrive`,
+    )
+  }
+}
