@@ -131,20 +131,20 @@ export class Reader {
 
   string(): string {
     const length = this.int16()
-    if (length < 0) this.#badLength('string', length)
+    if (length < 0) this.#badLength('a string', length)
     return this.#text(length)
   }
 
   nullableString(): string | null {
     const length = this.int16()
     if (length === -1) return null
-    if (length < 0) this.#badLength('string', length)
+    if (length < 0) this.#badLength('a string', length)
     return this.#text(length)
   }
 
   compactString(): string {
     const length = this.uvarint() - 1
-    if (length < 0) this.#badLength('string', length)
+    if (length < 0) this.#badLength('a string', length)
     return this.#text(length)
   }
 
@@ -156,7 +156,7 @@ export class Reader {
   /** A view of the frame. */
   bytes(): Buffer {
     const length = this.int32()
-    if (length < 0) this.#badLength('byte field', length)
+    if (length < 0) this.#badLength('a byte field', length)
     return this.#view(length)
   }
 
@@ -164,14 +164,14 @@ export class Reader {
   nullableBytes(): Buffer | null {
     const length = this.int32()
     if (length === -1) return null
-    if (length < 0) this.#badLength('byte field', length)
+    if (length < 0) this.#badLength('a byte field', length)
     return this.#view(length)
   }
 
   /** A view of the frame. */
   compactBytes(): Buffer {
     const length = this.uvarint() - 1
-    if (length < 0) this.#badLength('byte field', length)
+    if (length < 0) this.#badLength('a byte field', length)
     return this.#view(length)
   }
 
@@ -184,20 +184,20 @@ export class Reader {
   /** The count of an array whose elements take at least `minElementBytes` (one or more) each. */
   arrayLength(minElementBytes: number): number {
     const length = this.int32()
-    if (length < 0) this.#badLength('array', length)
+    if (length < 0) this.#badLength('an array', length)
     return this.#checkCount(length, minElementBytes)
   }
 
   /** As {@link arrayLength}, with -1 for null. */
   nullableArrayLength(minElementBytes: number): number {
     const length = this.int32()
-    if (length < -1) this.#badLength('array', length)
+    if (length < -1) this.#badLength('an array', length)
     return this.#checkCount(length, minElementBytes)
   }
 
   compactArrayLength(minElementBytes: number): number {
     const length = this.uvarint() - 1
-    if (length < 0) this.#badLength('array', length)
+    if (length < 0) this.#badLength('an array', length)
     return this.#checkCount(length, minElementBytes)
   }
 
@@ -245,7 +245,7 @@ export class Reader {
   }
 
   #text(length: number): string {
-    if (length > MAX_STRING_BYTES) this.#badLength('string', length)
+    if (length > MAX_STRING_BYTES) this.#badLength('a string', length)
     const position = this.#advance(length)
     return this.#buffer.toString('utf8', position, position + length)
   }
@@ -269,7 +269,7 @@ export class Reader {
   }
 
   #badLength(what: string, length: number): never {
-    if (length === -1) throw new ProtocolError(`a ${what} is null, which is not allowed here`)
-    throw new ProtocolError(`a ${what} has the impossible length ${length}`)
+    if (length === -1) throw new ProtocolError(`${what} is null, which is not allowed here`)
+    throw new ProtocolError(`${what} has the impossible length ${length}`)
   }
 }
