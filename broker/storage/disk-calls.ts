@@ -1,0 +1,30 @@
+/** The callback methods of an open file as promises, for the control path. */
+import type { DiskFile } from '../../common/disk.ts'
+
+export function writeFully(file: DiskFile, buffers: readonly Uint8Array[], position: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    file.writev(buffers, position, (error) => {
+      if (error === null) resolve()
+      else reject(error)
+    })
+  })
+}
+
+export function datasync(file: DiskFile): Promise<void> {
+  return new Promise((resolve, reject) => {
+    file.datasync((error) => {
+      if (error === null) resolve()
+      else reject(error)
+    })
+  })
+}
+
+/** Reads up to `target.length` bytes; fewer only at the end of the file. */
+export function readAt(file: DiskFile, target: Uint8Array, position: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    file.read(target, position, (error, bytesRead) => {
+      if (error === null) resolve(bytesRead)
+      else reject(error)
+    })
+  })
+}

@@ -1,0 +1,339 @@
+/**
+ * One segment of a log: `<base offset>.log` with its indexes.
+ *
+ * Three sizes, in this order: what was assigned to the segment (`sizeBytes`), what was written whole (`writtenBytes`),
+ * what was fsynced (`durableBytes`). Only the log's writer moves them. Index entries are made when bytes are assigned;
+ * an entry past the written bytes harms nobody, since no reader asks for an offset there.
+ *
+ * The indexes of a segment that no longer grows load at their first use and may be let go (`releaseIndexes`). Before that
+ * they are complete in memory, and `persistIndexes` appends the new entries to the files.
+ */
+import type { Disk, DiskFile } from '../../common/disk.ts'
+import { invariant } from '../../common/invariant.ts'
+import * as recordBatch from '../protocol/records/record-batch.ts'
+import { datasync, writeFully } from './disk-calls.ts'
+import type { FilePool, PooledFile } from './file-pool.ts'
+import { PooledFile as Pooled } from './file-pool.ts'
+import { OffsetIndex } from './offset-index.ts'
+import { scanSegment } from './segment-scan.ts'
+import { TimeIndex } from './time-index.ts'
+
+/** Relative offsets in the indexes are int32. */
+const MAX_RELATIVE_OFFSET = 0x7fff_ffff
+
+export const segmentSuffixes = ['.log', '.index', '.timeindex', '.txnindex'] as const
+export type SegmentSuffix = (typeof segmentSuffixes)[number]
+
+/** `00000000000000000042.log` */
+export function segmentFileName(offset: number, suffix: string): string {
+  return String(offset).padStart(20, '0') + suffix
+}
+
+export interface SegmentIndexes {
+  readonly offsetIndex: OffsetIndex
+  readonly timeIndex: TimeIndex
+}
+
+export class LogSegment {
+  readonly baseOffset: number
+  readonly file: PooledFile
+  readonly #disk: Disk
+  #folder: string
+  /** Whether the `.log` file was made. */
+  isOnDisk: boolean
+  sizeBytes: number
+  writtenBytes: number
+  durableBytes: number
+  /** The largest timestamp of the segment; undefined until the time index of an old segment is read; -1: none. */
+  maxTimestamp: number | undefined
+  offsetOfMaxTimestamp: number
+  /** When the segment was begun, by the broker's clock. */
+  createdMs: number
+  /** When bytes were last added, by the broker's clock. */
+  lastModifiedMs: number
+  #bytesSinceIndexEntry = 0
+  #indexes: SegmentIndexes | undefined
+  #loading: Promise<SegmentIndexes> | undefined
+  /** Bytes of the index files that hold what is in memory. */
+  #persistedOffsetIndexBytes = 0
+  #persistedTimeIndexBytes = 0
+  /** Whether the files may hold more than those bytes. */
+  #mustCutIndexFiles = false
+
+  private constructor(pool: FilePool, folder: string, baseOffset: number, nowMs: number, isOnDisk: boolean) {
+    this.#disk = pool.disk
+    this.#folder = folder
+    this.baseOffset = baseOffset
+    this.file = new Pooled(pool, `${folder}/${segmentFileName(baseOffset, '.log')}`)
+    this.isOnDisk = isOnDisk
+    this.sizeBytes = 0
+    this.writtenBytes = 0
+    this.durableBytes = 0
+    this.maxTimestamp = -1
+    this.offsetOfMaxTimestamp = baseOffset
+    this.createdMs = nowMs
+    this.lastModifiedMs = nowMs
+  }
+
+  /** A new segment; its file is not there yet. `replacesFiles`: index files of that base offset may be there. */
+  static begin(pool: FilePool, folder: string, baseOffset: number, nowMs: number, replacesFiles = false): LogSegment {
+    const segment = new LogSegment(pool, folder, baseOffset, nowMs, false)
+    segment.#indexes = { offsetIndex: new OffsetIndex(baseOffset), timeIndex: new TimeIndex(baseOffset) }
+    segment.#mustCutIndexFiles = replacesFiles
+    return segment
+  }
+
+  /** A segment that is on disk, with nothing loaded; all of its bytes count as durable. */
+  static existing(
+    pool: FilePool,
+    folder: string,
+    baseOffset: number,
+    sizeBytes: number,
+    times: { createdMs: number; modifiedMs: number },
+  ): LogSegment {
+    const segment = new LogSegment(pool, folder, baseOffset, times.createdMs, true)
+    segment.lastModifiedMs = times.modifiedMs
+    segment.sizeBytes = sizeBytes
+    segment.writtenBytes = sizeBytes
+    segment.durableBytes = sizeBytes
+    segment.maxTimestamp = sizeBytes === 0 ? -1 : undefined
+    return segment
+  }
+
+  /** The indexes if they are in memory. */
+  get indexes(): SegmentIndexes | undefined {
+    return this.#indexes
+  }
+
+  path(suffix: SegmentSuffix): string {
+    return `${this.#folder}/${segmentFileName(this.baseOffset, suffix)}`
+  }
+
+  moved(folder: string): void {
+    this.#folder = folder
+    this.file.moved(this.path('.log'))
+  }
+
+  /** Whether a batch that ends at `lastOffset` can be indexed here. */
+  canHold(lastOffset: number): boolean {
+    return lastOffset - this.baseOffset <= MAX_RELATIVE_OFFSET
+  }
+
+  isIndexFull(segmentIndexBytes: number): boolean {
+    const indexes = this.#indexes
+    if (indexes === undefined) return false
+    return indexes.offsetIndex.sizeBytes + 8 > segmentIndexBytes || indexes.timeIndex.sizeBytes + 24 > segmentIndexBytes
+  }
+
+  /** Notes the whole batches in `records`, which begin at `position` of the segment. The indexes must be loaded. */
+  noteBatches(records: Buffer, position: number, indexIntervalBytes: number): void {
+    let offset = 0
+    while (offset < records.length) {
+      this.noteBatch(records, offset, position + offset, indexIntervalBytes)
+      offset += recordBatch.sizeInBytes(records, offset)
+    }
+  }
+
+  noteBatch(buffer: Buffer, positionInBuffer: number, position: number, indexIntervalBytes: number): void {
+    const indexes = this.#indexes
+    invariant(indexes !== undefined, 'the indexes of a segment that grows are in memory')
+    const lastOffset = recordBatch.lastOffset(buffer, positionInBuffer)
+    this.#noteTimestamp(recordBatch.maxTimestamp(buffer, positionInBuffer), lastOffset)
+    if (this.#bytesSinceIndexEntry > indexIntervalBytes) {
+      indexes.offsetIndex.append(lastOffset, position)
+      indexes.timeIndex.maybeAppend(this.maxTimestamp ?? -1, this.offsetOfMaxTimestamp)
+      this.#bytesSinceIndexEntry = 0
+    }
+    this.#bytesSinceIndexEntry += recordBatch.sizeInBytes(buffer, positionInBuffer)
+  }
+
+  /** The segment grows no more: the time index ends with its largest timestamp. */
+  seal(): void {
+    if (this.sizeBytes > 0) this.#indexes?.timeIndex.maybeAppend(this.maxTimestamp ?? -1, this.offsetOfMaxTimestamp)
+  }
+
+  /** The indexes, from the files if need be; rebuilt from the segment if the files can't be right. */
+  async loadIndexes(indexIntervalBytes: number): Promise<SegmentIndexes> {
+    if (this.#indexes !== undefined) return this.#indexes
+    this.#loading ??= this.#load(indexIntervalBytes).finally(() => {
+      this.#loading = undefined
+    })
+    return await this.#loading
+  }
+
+  /** Lets go of indexes that the files hold in full. */
+  releaseIndexes(): void {
+    const indexes = this.#indexes
+    if (indexes === undefined || this.#mustCutIndexFiles) return
+    if (this.#persistedOffsetIndexBytes < indexes.offsetIndex.sizeBytes) return
+    if (this.#persistedTimeIndexBytes < indexes.timeIndex.sizeBytes) return
+    this.#indexes = undefined
+  }
+
+  /** Reads what the files hold, drops entries at or above `beforeOffset`, and notes the batches after the last entry. */
+  async restore(
+    beforeOffset: number,
+    indexIntervalBytes: number,
+    visit?: (buffer: Buffer, position: number) => void,
+  ): Promise<{ endPosition: number; isComplete: boolean; problem: string | undefined }> {
+    const indexes = this.#indexes ?? (await this.#readIndexFiles())
+    if (indexes.offsetIndex.lastOffset >= beforeOffset) {
+      indexes.offsetIndex.truncateTo(beforeOffset)
+      this.#mustCutIndexFiles = true
+    }
+    if (indexes.timeIndex.lastOffset >= beforeOffset) {
+      indexes.timeIndex.truncateTo(beforeOffset)
+      this.#mustCutIndexFiles = true
+    }
+    this.#persistedOffsetIndexBytes = Math.min(this.#persistedOffsetIndexBytes, indexes.offsetIndex.sizeBytes)
+    this.#persistedTimeIndexBytes = Math.min(this.#persistedTimeIndexBytes, indexes.timeIndex.sizeBytes)
+    this.#indexes = indexes
+    this.maxTimestamp = indexes.timeIndex.lastTimestamp
+    this.offsetOfMaxTimestamp = Math.max(indexes.timeIndex.lastOffset, this.baseOffset)
+    this.#bytesSinceIndexEntry = 0
+    if (this.writtenBytes === 0) return { endPosition: 0, isComplete: true, problem: undefined }
+    return await this.#scan(indexes.offsetIndex.lastPosition, (buffer, position, filePosition) => {
+      if (recordBatch.lastOffset(buffer, position) >= beforeOffset) return false
+      this.#noteScanned(buffer, position, filePosition, indexIntervalBytes)
+      visit?.(buffer, position)
+      return true
+    })
+  }
+
+  /** Makes the segment end at `position`, in memory. */
+  cut(position: number): void {
+    this.sizeBytes = position
+    this.writtenBytes = position
+    this.durableBytes = Math.min(this.durableBytes, position)
+  }
+
+  /**
+   * Brings the index files up to memory, durably but for their directory entries. Returns whether a file may be new.
+   * One call at a time.
+   */
+  async persistIndexes(): Promise<boolean> {
+    const indexes = this.#indexes
+    if (indexes === undefined) return false
+    const mustCut = this.#mustCutIndexFiles
+    const offsets = indexes.offsetIndex.content(this.#persistedOffsetIndexBytes)
+    const times = indexes.timeIndex.content(this.#persistedTimeIndexBytes)
+    const isNew = this.#persistedOffsetIndexBytes === 0 || this.#persistedTimeIndexBytes === 0
+    if (offsets.length === 0 && times.length === 0 && !mustCut) return false
+    await this.#appendTo('.index', this.#persistedOffsetIndexBytes, offsets, mustCut)
+    await this.#appendTo('.timeindex', this.#persistedTimeIndexBytes, times, mustCut)
+    this.#persistedOffsetIndexBytes += offsets.length
+    this.#persistedTimeIndexBytes += times.length
+    this.#mustCutIndexFiles = false
+    return isNew
+  }
+
+  /** Builds the indexes anew from the batches. */
+  async rebuildIndexes(indexIntervalBytes: number): Promise<SegmentIndexes> {
+    const indexes = { offsetIndex: new OffsetIndex(this.baseOffset), timeIndex: new TimeIndex(this.baseOffset) }
+    const end = this.writtenBytes
+    this.#indexes = indexes
+    this.#persistedOffsetIndexBytes = 0
+    this.#persistedTimeIndexBytes = 0
+    this.#mustCutIndexFiles = true
+    this.maxTimestamp = -1
+    this.offsetOfMaxTimestamp = this.baseOffset
+    this.#bytesSinceIndexEntry = 0
+    await this.#scan(
+      0,
+      (buffer, position, filePosition) => {
+        this.noteBatch(buffer, position, filePosition, indexIntervalBytes)
+        return true
+      },
+      end,
+    )
+    this.seal()
+    return indexes
+  }
+
+  /** Runs `work` with the open file. */
+  async withFile<T>(work: (file: DiskFile) => Promise<T>): Promise<T> {
+    const file = await new Promise<DiskFile>((resolve, reject) => {
+      this.file.use((error, opened) => {
+        if (opened === undefined) reject(error ?? new Error('no file'))
+        else resolve(opened)
+      })
+    })
+    try {
+      return await work(file)
+    } finally {
+      this.file.release()
+    }
+  }
+
+  /** Removes the files; not durable until the folder is synced. Readers that have the file open read on. */
+  async remove(): Promise<void> {
+    await this.file.drop()
+    for (const suffix of segmentSuffixes) await this.#disk.remove(this.path(suffix))
+  }
+
+  #noteTimestamp(timestamp: number, lastOffset: number): void {
+    if (timestamp <= (this.maxTimestamp ?? -1)) return
+    this.maxTimestamp = timestamp
+    this.offsetOfMaxTimestamp = lastOffset
+  }
+
+  /** As {@link noteBatch}, for a batch that the index may have already. */
+  #noteScanned(buffer: Buffer, position: number, filePosition: number, indexIntervalBytes: number): void {
+    const lastOffset = recordBatch.lastOffset(buffer, position)
+    if (lastOffset > (this.#indexes?.offsetIndex.lastOffset ?? -1)) {
+      this.noteBatch(buffer, position, filePosition, indexIntervalBytes)
+    } else {
+      this.#noteTimestamp(recordBatch.maxTimestamp(buffer, position), lastOffset)
+      this.#bytesSinceIndexEntry += recordBatch.sizeInBytes(buffer, position)
+    }
+  }
+
+  async #scan(
+    fromPosition: number,
+    visit: (buffer: Buffer, position: number, filePosition: number) => boolean,
+    endPosition = this.writtenBytes,
+  ): Promise<{ endPosition: number; isComplete: boolean; problem: string | undefined }> {
+    return await this.withFile((file) => scanSegment(file, { fromPosition, endPosition, verifyCrc: false, visit }))
+  }
+
+  async #load(indexIntervalBytes: number): Promise<SegmentIndexes> {
+    const indexes = await this.#readIndexFiles()
+    // A missing index only makes reads slow; it is worth a scan where there is much to search.
+    const isMissing = indexes.offsetIndex.entryCount === 0 && this.writtenBytes > 16 * indexIntervalBytes
+    const lacksTime = indexes.timeIndex.entryCount === 0 && this.writtenBytes > 0
+    if (isMissing || lacksTime) return await this.rebuildIndexes(indexIntervalBytes)
+    this.#indexes = indexes
+    this.maxTimestamp = indexes.timeIndex.lastTimestamp
+    this.offsetOfMaxTimestamp = Math.max(indexes.timeIndex.lastOffset, this.baseOffset)
+    return indexes
+  }
+
+  /** What the files hold, or empty indexes if they hold nonsense. */
+  async #readIndexFiles(): Promise<SegmentIndexes> {
+    const offsets = await this.#disk.readFile(this.path('.index'))
+    const times = await this.#disk.readFile(this.path('.timeindex'))
+    let offsetIndex = new OffsetIndex(this.baseOffset, offsets)
+    let timeIndex = new TimeIndex(this.baseOffset, times)
+    if (!offsetIndex.isSane(this.writtenBytes) || !timeIndex.isSane()) {
+      offsetIndex = new OffsetIndex(this.baseOffset)
+      timeIndex = new TimeIndex(this.baseOffset)
+    }
+    this.#persistedOffsetIndexBytes = offsetIndex.sizeBytes
+    this.#persistedTimeIndexBytes = timeIndex.sizeBytes
+    this.#mustCutIndexFiles =
+      (offsets?.length ?? 0) !== offsetIndex.sizeBytes || (times?.length ?? 0) !== timeIndex.sizeBytes
+    return { offsetIndex, timeIndex }
+  }
+
+  async #appendTo(suffix: SegmentSuffix, position: number, bytes: Buffer, mustCut: boolean): Promise<void> {
+    if (bytes.length === 0 && !mustCut) return
+    const file = await this.#disk.open(this.path(suffix), 'write')
+    try {
+      if (mustCut) await file.truncate(position)
+      if (bytes.length > 0) await writeFully(file, [bytes], position)
+      await datasync(file)
+    } finally {
+      await file.close()
+    }
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * What was appended last, in memory, by reference: followers and tailing consumers read it without a disk read.
+ *
+ * One budget for all logs of a broker; when it is exceeded, the oldest appends go first, whichever log they are of.
+ * Invariants: the tail of a log is contiguous and ends at its log end offset (only what was written whole is added); the
+ * bytes are those of the segment file. Nobody writes to a buffer after it was added.
+ */
+import * as recordBatch from '../protocol/records/record-batch.ts'
+
+interface CachedAppend {
+  readonly records: Buffer
+  readonly nextOffset: number
+  /** The log whose tail this is in; undefined once it was removed. */
+  tail: LogTail | undefined
+}
+
+/** An append that is smaller than its backing memory by more than this factor is copied, so that it doesn't pin it. */
+const MAX_PINNED_FACTOR = 4
+
+export class TailCache {
+  readonly #budgetBytes: number
+  #sizeBytes = 0
+  /** All cached appends from the oldest to the newest, removed ones included until they come to the front. */
+  #queue: CachedAppend[] = []
+  #head = 0
+
+  constructor(budgetBytes: number) {
+    this.#budgetBytes = budgetBytes
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  get budgetBytes(): number {
+    return this.#budgetBytes
+  }
+
+  /** Called by a tail that grew. */
+  added(append: CachedAppend): void {
+    this.#sizeBytes += append.records.length
+    this.#queue.push(append)
+    while (this.#sizeBytes > this.#budgetBytes) {
+      const oldest = this.#queue[this.#head++]
+      if (oldest === undefined) break
+      oldest.tail?.removeOldest()
+    }
+    if (this.#head > 64 && this.#head * 2 > this.#queue.length) {
+      this.#queue = this.#queue.slice(this.#head)
+      this.#head = 0
+    }
+  }
+
+  /** Called by a tail that let go of an append. */
+  removed(append: CachedAppend): void {
+    append.tail = undefined
+    this.#sizeBytes -= append.records.length
+  }
+}
+
+/** The tail of one log. */
+export class LogTail {
+  readonly #cache: TailCache
+  #appends: CachedAppend[] = []
+  #head = 0
+
+  constructor(cache: TailCache) {
+    this.#cache = cache
+  }
+
+  /** Adds what was just written: whole batches that follow what was added before. */
+  add(records: Buffer, nextOffset: number): void {
+    if (records.length > this.#cache.budgetBytes) {
+      this.clear()
+      return
+    }
+    const isLarge = records.buffer.byteLength > records.length * MAX_PINNED_FACTOR
+    const append: CachedAppend = { records: isLarge ? copyOf(records) : records, nextOffset, tail: this }
+    this.#appends.push(append)
+    this.#cache.added(append)
+  }
+
+  /** Whether `offset` is in the tail: a batch that holds it, or that follows where it was compacted away. */
+  holds(offset: number): boolean {
+    const oldest = this.#appends[this.#head]
+    const newest = this.#appends.at(-1)
+    if (oldest === undefined || newest === undefined) return false
+    return offset >= recordBatch.baseOffset(oldest.records, 0) && offset < newest.nextOffset
+  }
+
+  /**
+   * Adds whole batches from the one that holds `startOffset` to `out`: at most `maxBytes` (but at least one batch if
+   * `minOneMessage`), and none that reaches `upperBoundOffset`. Returns the offset after the last.
+   */
+  collect(
+    startOffset: number,
+    upperBoundOffset: number,
+    maxBytes: number,
+    minOneMessage: boolean,
+    out: Buffer[],
+  ): number {
+    let nextOffset = startOffset
+    let remaining = maxBytes
+    let mustAdd = minOneMessage
+    for (let i = this.#find(startOffset); i < this.#appends.length; i++) {
+      const append = this.#appends[i]
+      if (append === undefined) break
+      const { records } = append
+      const start = nextOffset === startOffset ? positionOf(records, startOffset) : 0
+      if (append.nextOffset <= upperBoundOffset && records.length - start <= remaining) {
+        out.push(start === 0 ? records : records.subarray(start))
+        remaining -= records.length - start
+        nextOffset = append.nextOffset
+        mustAdd = false
+        continue
+      }
+      let end = start
+      while (end < records.length) {
+        const size = recordBatch.sizeInBytes(records, end)
+        const after = recordBatch.nextOffset(records, end)
+        if (after > upperBoundOffset || (size > remaining && !mustAdd)) break
+        mustAdd = false
+        remaining -= size
+        end += size
+        nextOffset = after
+      }
+      if (end > start) out.push(records.subarray(start, end))
+      break
+    }
+    return nextOffset
+  }
+
+  /** Removes what is at or above `offset`; an append that straddles it goes as a whole. */
+  truncateTo(offset: number): void {
+    for (;;) {
+      const newest = this.#appends.at(-1)
+      if (this.#head === this.#appends.length || newest === undefined || newest.nextOffset <= offset) break
+      this.#appends.pop()
+      this.#cache.removed(newest)
+    }
+  }
+
+  clear(): void {
+    for (let i = this.#head; i < this.#appends.length; i++) {
+      const append = this.#appends[i]
+      if (append !== undefined) this.#cache.removed(append)
+    }
+    this.#appends = []
+    this.#head = 0
+  }
+
+  /** The cache's business: makes room. */
+  removeOldest(): void {
+    const oldest = this.#appends[this.#head]
+    if (oldest === undefined) return
+    this.#cache.removed(oldest)
+    this.#head++
+    if (this.#head === this.#appends.length) {
+      this.#appends = []
+      this.#head = 0
+    } else if (this.#head > 64 && this.#head * 2 > this.#appends.length) {
+      this.#appends = this.#appends.slice(this.#head)
+      this.#head = 0
+    }
+  }
+
+  /** Index of the first append that ends after `offset`. */
+  #find(offset: number): number {
+    let low = this.#head
+    let high = this.#appends.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#appends[middle]?.nextOffset ?? Infinity) <= offset) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** Position of the first batch that ends after `offset`. */
+function positionOf(records: Buffer, offset: number): number {
+  let position = 0
+  while (position < records.length && recordBatch.nextOffset(records, position) <= offset) {
+    position += recordBatch.sizeInBytes(records, position)
+  }
+  return position
+}
+
+function copyOf(records: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(records.length)
+  records.copy(copy)
+  return copy
+}
