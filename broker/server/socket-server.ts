@@ -30,7 +30,11 @@ export class SocketServer {
   readonly #logger: Logger
   readonly #options: SocketServerOptions
   #idleTimer: TimerHandle | undefined
+  #connectionCount = 0
+  #isServing = false
   #isClosing = false
+  /** Connections that came before {@link serve}; they are not read from until then. */
+  readonly #early = new Set<Socket>()
 
   constructor(
     processor: RequestProcessor,
@@ -50,7 +54,7 @@ export class SocketServer {
   }
 
   get connectionCount(): number {
-    return this.#connections.size
+    return this.#connectionCount
   }
 
   /** Resolves with the port that it listens on. Errors: Node's (`EADDRINUSE`, `EACCES`, ...). */
@@ -66,12 +70,21 @@ export class SocketServer {
     return typeof address === 'object' && address !== null ? address.port : this.#options.port
   }
 
+  /** Begins to read from connections; those that came before have waited. */
+  serve(): void {
+    this.#isServing = true
+    for (const socket of this.#early) this.#open(socket)
+    this.#early.clear()
+  }
+
   /** Accepts no more, answers what was taken, and closes all; connections that are not done after `graceMs` are cut. */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true
     this.#idleTimer?.cancel()
     const closed = Promise.withResolvers<undefined>()
-    this.#server.close(() => closed.resolve(undefined))
+    if (this.#server.listening) this.#server.close(() => closed.resolve(undefined))
+    else closed.resolve(undefined)
+    for (const socket of this.#early) socket.destroy()
     for (const connection of this.#connections) connection.end()
     const cut = this.#timers.schedule(graceMs, () => {
       for (const connection of this.#connections) connection.destroy()
@@ -85,11 +98,11 @@ export class SocketServer {
     const ofAddress = this.#perAddress.get(address) ?? 0
     if (
       this.#isClosing ||
-      this.#connections.size >= this.#options.maxConnections ||
+      this.#connectionCount >= this.#options.maxConnections ||
       ofAddress >= this.#options.maxConnectionsPerAddress
     ) {
       this.#logger.warn(
-        { remoteAddress: address, connections: this.#connections.size },
+        { remoteAddress: address, connections: this.#connectionCount },
         'refusing a connection over the limit',
       )
       socket.on('error', () => undefined)
@@ -97,14 +110,28 @@ export class SocketServer {
       return
     }
     this.#perAddress.set(address, ofAddress + 1)
-    const connection = new Connection(socket, this.#processor, this.#memory, this.#clock, this.#logger, this.#options)
-    this.#connections.add(connection)
+    this.#connectionCount++
     socket.once('close', () => {
-      this.#connections.delete(connection)
+      this.#connectionCount--
       const left = (this.#perAddress.get(address) ?? 1) - 1
       if (left === 0) this.#perAddress.delete(address)
       else this.#perAddress.set(address, left)
     })
+    if (this.#isServing) {
+      this.#open(socket)
+      return
+    }
+    const forget = (): void => {
+      this.#early.delete(socket)
+    }
+    this.#early.add(socket)
+    socket.on('error', forget).once('close', forget)
+  }
+
+  #open(socket: Socket): void {
+    const connection = new Connection(socket, this.#processor, this.#memory, this.#clock, this.#logger, this.#options)
+    this.#connections.add(connection)
+    socket.once('close', () => this.#connections.delete(connection))
   }
 
   #checkIdle(): void {

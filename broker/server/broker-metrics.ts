@@ -1,0 +1,265 @@
+/**
+ * A broker's Prometheus metrics, under the names that Kafka dashboards and alerts use (the JMX exporter rules of
+ * Strimzi). Values are collected when they are scraped, from counts that the data path keeps as plain numbers, so that a
+ * record or request costs nothing here.
+ */
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { NO_LEADER } from '../../crds/partition-slice.ts'
+import type { MetadataCache } from '../metadata/metadata-cache.ts'
+import type { Partition, PartitionStats } from '../replication/partition.ts'
+import type { ReplicaManager } from '../replication/replica-manager.ts'
+import type { LogManager } from '../storage/log-manager.ts'
+import type { FetchSessionCache } from './fetch-session.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+import type { RequestMetrics } from './request-metrics.ts'
+import type { SocketServer } from './socket-server.ts'
+
+export interface MetricsSources {
+  readonly metadata: MetadataCache
+  readonly replicas: ReplicaManager
+  readonly logs: LogManager
+  readonly requests: RequestMetrics
+  readonly server: SocketServer
+  readonly memory: MemoryBudget
+  readonly fetchSessions: FetchSessionCache
+  readonly listener: string
+}
+
+const TOPIC_COUNTERS: readonly (readonly [name: string, help: string, field: keyof PartitionStats])[] = [
+  ['messagesin', 'Records taken from producers', 'recordsIn'],
+  ['bytesin', 'Bytes taken from producers', 'bytesIn'],
+  ['bytesout', 'Bytes given to consumers', 'bytesOut'],
+  ['totalproducerequests', 'Partitions of Produce requests', 'produceRequests'],
+  ['totalfetchrequests', 'Partitions of Fetch requests', 'fetchRequests'],
+  ['failedproducerequests', 'Partitions of Produce requests that failed', 'failedProduceRequests'],
+  ['failedfetchrequests', 'Partitions of Fetch requests that failed', 'failedFetchRequests'],
+]
+
+const QUANTILES = [0.5, 0.75, 0.95, 0.98, 0.99, 0.999]
+
+export function createBrokerMetrics(sources: MetricsSources): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  addTopicMetrics(registry, sources)
+  addReplicaMetrics(registry, sources)
+  addClusterMetrics(registry, sources)
+  addLogMetrics(registry, sources)
+  addRequestMetrics(registry, sources)
+  addServerMetrics(registry, sources)
+  return registry
+}
+
+function gauge(registry: Registry, name: string, help: string, value: () => number): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.set(value())
+    },
+  })
+}
+
+function addTopicMetrics(registry: Registry, { replicas }: MetricsSources): void {
+  for (const [name, help, field] of TOPIC_COUNTERS) {
+    new Counter({
+      name: `kafka_server_brokertopicmetrics_${name}_total`,
+      help,
+      labelNames: ['topic'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        const totals = new Map<string, number>()
+        for (const { topicName, stats } of replicas.partitions()) {
+          totals.set(topicName, (totals.get(topicName) ?? 0) + stats[field])
+        }
+        for (const [topic, total] of totals) this.inc({ topic }, total)
+      },
+    })
+  }
+}
+
+function addReplicaMetrics(registry: Registry, { replicas }: MetricsSources): void {
+  const counting = (name: string, help: string, counts: (partition: Partition) => boolean): void => {
+    gauge(registry, `kafka_server_replicamanager_${name}`, help, () => {
+      let count = 0
+      for (const partition of replicas.partitions()) if (counts(partition)) count++
+      return count
+    })
+  }
+  counting('partitioncount', 'Replicas on this broker', () => true)
+  counting('leadercount', 'Partitions that this broker leads', ({ isLeader }) => isLeader)
+  counting(
+    'underreplicatedpartitions',
+    'Led partitions with replicas out of the ISR',
+    ({ isUnderReplicated }) => isUnderReplicated,
+  )
+  counting(
+    'underminisrpartitioncount',
+    'Led partitions with an ISR below min.insync.replicas',
+    ({ isUnderMinIsr }) => isUnderMinIsr,
+  )
+  counting(
+    'atminisrpartitioncount',
+    'Led partitions with an ISR of exactly min.insync.replicas',
+    ({ isAtMinIsr }) => isAtMinIsr,
+  )
+  gauge(registry, 'kafka_server_replicamanager_offlinereplicacount', 'Replicas that cannot be served', () => {
+    return replicas.offlineKeys().length
+  })
+  const perPartition = (name: string, help: string, holds: (partition: Partition) => boolean): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['topic', 'partition'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const partition of replicas.partitions()) {
+          if (!partition.isLeader) continue
+          this.set({ topic: partition.topicName, partition: partition.partition }, holds(partition) ? 1 : 0)
+        }
+      },
+    })
+  }
+  perPartition(
+    'kafka_cluster_partition_underminisr',
+    '1 while the ISR is below min.insync.replicas',
+    ({ isUnderMinIsr }) => isUnderMinIsr,
+  )
+  perPartition(
+    'kafka_cluster_partition_atminisr',
+    '1 while the ISR is exactly min.insync.replicas',
+    ({ isAtMinIsr }) => isAtMinIsr,
+  )
+}
+
+function addClusterMetrics(registry: Registry, { metadata }: MetricsSources): void {
+  const partitionCount = (counts: (leader: number) => boolean): number => {
+    let count = 0
+    for (const { partitions } of metadata.topics())
+      for (const { leader } of partitions.values()) if (counts(leader)) count++
+    return count
+  }
+  const prefix = 'kafka_controller_kafkacontroller_'
+  gauge(registry, `${prefix}globaltopiccount`, 'Topics of the cluster', () => metadata.topicCount)
+  gauge(registry, `${prefix}globalpartitioncount`, 'Partitions of the cluster', () => partitionCount(() => true))
+  gauge(registry, `${prefix}offlinepartitionscount`, 'Partitions without a leader', () =>
+    partitionCount((leader) => leader === NO_LEADER),
+  )
+  gauge(
+    registry,
+    `${prefix}activebrokercount`,
+    'Brokers that are not fenced',
+    () => metadata.brokers().filter(({ isFenced }) => !isFenced).length,
+  )
+  gauge(
+    registry,
+    `${prefix}fencedbrokercount`,
+    'Brokers that are fenced',
+    () => metadata.brokers().filter(({ isFenced }) => isFenced).length,
+  )
+}
+
+function addLogMetrics(registry: Registry, { replicas, logs }: MetricsSources): void {
+  const perLog = (name: string, help: string, value: (log: Partition['log']) => number): void => {
+    new Gauge({
+      name: `kafka_log_log_${name}`,
+      help,
+      labelNames: ['topic', 'partition'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const { topicName, partition, log } of replicas.partitions())
+          this.set({ topic: topicName, partition }, value(log))
+      },
+    })
+  }
+  perLog('size', 'Bytes of all segments', ({ sizeBytes }) => sizeBytes)
+  perLog('logendoffset', 'The offset after the last record', ({ logEndOffset }) => logEndOffset)
+  perLog('logstartoffset', 'The first offset', ({ logStartOffset }) => logStartOffset)
+  perLog('numlogsegments', 'Segments', ({ segmentCount }) => segmentCount)
+  gauge(registry, 'kafka_log_logmanager_offlinelogdirectorycount', 'Log directories that failed', () =>
+    logs.isOffline ? 1 : 0,
+  )
+}
+
+function addRequestMetrics(registry: Registry, { requests }: MetricsSources): void {
+  const times = (name: string, help: string, part: 'total' | 'local'): void => {
+    new Gauge({
+      name: `kafka_network_requestmetrics_${name}`,
+      help,
+      labelNames: ['request', 'quantile'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const [request, measured] of requests.entries()) {
+          const values = measured[part].percentilesMs(QUANTILES.map((quantile) => quantile * 100))
+          for (const [i, quantile] of QUANTILES.entries()) this.set({ request, quantile }, values[i] ?? 0)
+        }
+      },
+    })
+  }
+  times('totaltimems', 'Milliseconds from the arrival of a request to its response', 'total')
+  times('localtimems', 'Milliseconds in which a request was worked on before it first waited', 'local')
+  const counts = (name: string, help: string, field: 'count' | 'errorCount'): void => {
+    new Counter({
+      name: `kafka_network_requestmetrics_${name}_total`,
+      help,
+      labelNames: ['request'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const [request, measured] of requests.entries()) this.inc({ request }, measured[field])
+      },
+    })
+  }
+  counts('requests', 'Requests answered', 'count')
+  counts('errors', 'Requests that failed as a whole', 'errorCount')
+}
+
+function addServerMetrics(registry: Registry, { server, memory, fetchSessions, listener }: MetricsSources): void {
+  new Gauge({
+    name: 'kafka_server_socket_server_metrics_connection_count',
+    help: 'Open client connections',
+    labelNames: ['listener'],
+    registers: [registry],
+    collect() {
+      this.set({ listener }, server.connectionCount)
+    },
+  })
+  // One event loop does both kinds of work, so both gauges show what it has left.
+  let last = performance.eventLoopUtilization()
+  let idle = 1
+  const measureIdle = (): number => {
+    const now = performance.eventLoopUtilization()
+    idle = 1 - performance.eventLoopUtilization(now, last).utilization
+    last = now
+    return idle
+  }
+  gauge(
+    registry,
+    'kafka_server_socketserver_networkprocessoravgidle_percent',
+    'Idle share of the event loop since the last scrape',
+    measureIdle,
+  )
+  gauge(
+    registry,
+    'kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent',
+    'Idle share of the event loop since the last scrape',
+    () => idle,
+  )
+  gauge(registry, 'ottla_server_client_memory_bytes', 'Bytes held for requests and responses', () => memory.usedBytes)
+  gauge(
+    registry,
+    'kafka_server_fetchsessioncache_numincrementalfetchsessions',
+    'Incremental fetch sessions',
+    () => fetchSessions.size,
+  )
+  gauge(
+    registry,
+    'kafka_server_fetchsessioncache_numincrementalfetchpartitionscached',
+    'Partitions of incremental fetch sessions',
+    () => fetchSessions.partitionCount,
+  )
+}

@@ -1,0 +1,41 @@
+/** All APIs of a broker: what is listed here is what ApiVersions advertises. */
+import type { ApiHandler } from './api-handler.ts'
+import type { BrokerContext } from './broker-context.ts'
+import { produceHandler } from './handlers/00-produce.ts'
+import { fetchHandler } from './handlers/01-fetch.ts'
+import { listOffsetsHandler } from './handlers/02-list-offsets.ts'
+import { metadataHandler } from './handlers/03-metadata.ts'
+import { findCoordinatorHandler } from './handlers/10-find-coordinator.ts'
+import { apiVersionsHandler } from './handlers/18-api-versions.ts'
+import { createTopicsHandler } from './handlers/19-create-topics.ts'
+import { deleteTopicsHandler } from './handlers/20-delete-topics.ts'
+import { initProducerIdHandler } from './handlers/22-init-producer-id.ts'
+import { offsetForLeaderEpochHandler } from './handlers/23-offset-for-leader-epoch.ts'
+import { describeConfigsHandler } from './handlers/32-describe-configs.ts'
+import { alterConfigsHandler } from './handlers/33-alter-configs.ts'
+import { createPartitionsHandler } from './handlers/37-create-partitions.ts'
+import { incrementalAlterConfigsHandler } from './handlers/44-incremental-alter-configs.ts'
+import { describeClusterHandler } from './handlers/60-describe-cluster.ts'
+import { describeTopicPartitionsHandler } from './handlers/75-describe-topic-partitions.ts'
+
+export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
+  const handlers: readonly ApiHandler[] = [
+    produceHandler(broker),
+    fetchHandler(broker),
+    listOffsetsHandler(broker),
+    metadataHandler(broker),
+    findCoordinatorHandler(),
+    apiVersionsHandler(() => handlers),
+    createTopicsHandler(broker),
+    deleteTopicsHandler(broker),
+    initProducerIdHandler(broker),
+    offsetForLeaderEpochHandler(broker),
+    describeConfigsHandler(broker),
+    alterConfigsHandler(broker),
+    createPartitionsHandler(broker),
+    incrementalAlterConfigsHandler(broker),
+    describeClusterHandler(broker),
+    describeTopicPartitionsHandler(broker),
+  ]
+  return handlers
+}
