@@ -63,7 +63,8 @@ function readLongVarlong(buffer: Uint8Array, position: number, lowBits: number):
     value += (byte & 0x7f) * scale
   }
   varintEnd = position
-  return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  // The lowest bit is the sign; `value` itself may have lost it to rounding.
+  return (lowBits & 1) === 0 ? value / 2 : -(value + 1) / 2
 }
 
 /** The size of a zigzag int32. */
