@@ -186,6 +186,7 @@ export class Connection implements ClientSignal {
       this.#pump()
     })
     if (typeof outcome === 'string') {
+      this.#memory.giveBack(slot.requestBytes)
       this.fail(outcome)
       return
     }

@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict'
+import { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../common/clock.ts'
+import { silentLogger, type Logger } from '../../common/logger.ts'
+import { ApiKey } from '../protocol/api-keys.ts'
+import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
+import { encodeRequest, responseCorrelationId } from '../protocol/frame.ts'
+import { fetchRequest, fetchResponse } from '../protocol/messages/01-fetch.ts'
+import { produceRequest, produceResponse } from '../protocol/messages/00-produce.ts'
+import { apiVersionsRequest, apiVersionsResponse } from '../protocol/messages/18-api-versions.ts'
+import { defineApi } from './api-handler.ts'
+import { apiVersionsHandler } from './handlers/18-api-versions.ts'
+import { Connection } from './connection.ts'
+import { MemoryBudget } from './memory-budget.ts'
+import { RequestMetrics } from './request-metrics.ts'
+import { RequestProcessor } from './request-processor.ts'
+
+/** The server's end of a connection in memory: the test writes what a client sends and sees what it gets. */
+class FakeSocket extends Duplex {
+  remoteAddress = '10.0.0.1'
+  bytesWritten = 0
+  readonly sent: Buffer[] = []
+  /** While set, the client takes nothing. */
+  isStuck = false
+  #blocked: (() => void) | undefined
+
+  constructor() {
+    super({ allowHalfOpen: true, writableHighWaterMark: 1024 })
+  }
+
+  setNoDelay(): this {
+    return this
+  }
+
+  override _read(): void {
+    // Data is pushed by the test.
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], done: () => void): void {
+    for (const { chunk } of chunks) this.sent.push(chunk)
+    if (this.isStuck) this.#blocked = done
+    else done()
+  }
+
+  unstick(): void {
+    this.isStuck = false
+    this.#blocked?.()
+  }
+
+  client(...buffers: readonly Uint8Array[]): void {
+    this.push(Buffer.concat(buffers))
+  }
+
+  /** Correlation ids of the responses that were sent. */
+  responses(): number[] {
+    const bytes = Buffer.concat(this.sent)
+    const ids: number[] = []
+    for (let position = 0; position + 4 <= bytes.length; position += 4 + bytes.readInt32BE(position)) {
+      ids.push(responseCorrelationId(bytes.subarray(position + 4)))
+    }
+    return ids
+  }
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+class World {
+  readonly socket = new FakeSocket()
+  readonly produced: number[] = []
+  readonly fetched: number[] = []
+  readonly warnings: string[] = []
+  readonly memory: MemoryBudget
+  readonly pending = new Map<string, { resolve: (value: object) => void; reject: (error: Error) => void }>()
+  readonly connection: Connection
+
+  constructor({ memoryBytes = 1_000_000, maxInFlightRequests = 10 } = {}) {
+    this.memory = new MemoryBudget(memoryBytes)
+    const clock: Clock = { wallMs: () => 0, monotonicMs: () => 0 }
+    const logger: Logger = {
+      ...silentLogger,
+      warn: (fields, text) => this.warnings.push(`${text} ${JSON.stringify(fields)}`),
+    }
+    const wait = <T extends object>(name: string): Promise<T> => {
+      const { promise, resolve, reject } = Promise.withResolvers<T>()
+      this.pending.set(name, { resolve: resolve as (value: object) => void, reject })
+      return promise
+    }
+    const handlers = [
+      defineApi({
+        apiKey: ApiKey.Produce,
+        name: 'Produce',
+        versions: [0, 11],
+        request: produceRequest,
+        response: produceResponse,
+        isPipelined: true,
+        handle: (request, { correlationId }) => {
+          this.produced.push(correlationId)
+          return request.acks === 0 ? null : wait(`produce ${correlationId}`)
+        },
+        errorResponse: () => ({ responses: [] }),
+      }),
+      defineApi({
+        apiKey: ApiKey.Fetch,
+        name: 'Fetch',
+        versions: [4, 17],
+        request: fetchRequest,
+        response: fetchResponse,
+        handle: (_request, { correlationId }) => {
+          this.fetched.push(correlationId)
+          return wait(`fetch ${correlationId}`)
+        },
+        errorResponse: (_request, errorCode) => ({ errorCode }),
+      }),
+      apiVersionsHandler(() => handlers),
+    ]
+    const processor = new RequestProcessor(handlers, new RequestMetrics(), clock, logger)
+    this.connection = new Connection(this.socket as unknown as Socket, processor, this.memory, clock, logger, {
+      listener: 'L',
+      maxFrameBytes: 100_000,
+      maxInFlightRequests,
+    })
+  }
+
+  produce(correlationId: number, acks = -1): Buffer {
+    return Buffer.concat(encodeRequest(produceRequest, 9, correlationId, 'test', { acks, topicData: [] }))
+  }
+
+  fetch(correlationId: number): Buffer {
+    return Buffer.concat(encodeRequest(fetchRequest, 12, correlationId, 'test', { topics: [] }))
+  }
+}
+
+describe('Connection', () => {
+  it('starts pipelined requests at once and answers in the order of the requests', async () => {
+    const world = new World()
+    world.socket.client(world.produce(1), world.produce(2), world.produce(3))
+    await settle()
+    assert.deepEqual(world.produced, [1, 2, 3])
+    world.pending.get('produce 3')?.resolve({})
+    world.pending.get('produce 2')?.resolve({})
+    await settle()
+    assert.deepEqual(world.socket.responses(), [])
+    world.pending.get('produce 1')?.resolve({})
+    await settle()
+    assert.deepEqual(world.socket.responses(), [1, 2, 3])
+    assert.equal(world.memory.usedBytes, 0)
+  })
+
+  it('starts what follows a request that is not pipelined only after it', async () => {
+    const world = new World()
+    world.socket.client(world.fetch(1), world.produce(2), world.fetch(3))
+    await settle()
+    assert.deepEqual([world.fetched, world.produced], [[1], []])
+    world.pending.get('fetch 1')?.resolve({})
+    await settle()
+    assert.deepEqual([world.fetched, world.produced], [[1, 3], [2]])
+    world.pending.get('fetch 3')?.resolve({})
+    world.pending.get('produce 2')?.resolve({})
+    await settle()
+    assert.deepEqual(world.socket.responses(), [1, 2, 3])
+  })
+
+  it('sends nothing for acks=0', async () => {
+    const world = new World()
+    world.socket.client(world.produce(1, 0), world.produce(2))
+    await settle()
+    world.pending.get('produce 2')?.resolve({})
+    await settle()
+    assert.deepEqual(world.socket.responses(), [2])
+  })
+
+  it('reads no further while too many requests are unanswered', async () => {
+    const world = new World({ maxInFlightRequests: 2 })
+    world.socket.client(world.produce(1), world.produce(2), world.produce(3))
+    await settle()
+    assert.deepEqual(world.produced, [1, 2])
+    assert.equal(world.socket.isPaused(), true)
+    world.pending.get('produce 1')?.resolve({})
+    await settle()
+    assert.deepEqual(world.produced, [1, 2, 3])
+    assert.equal(world.socket.isPaused(), false)
+  })
+
+  it('reads no further while the client does not take its responses', async () => {
+    const world = new World()
+    world.socket.isStuck = true
+    world.socket.client(world.fetch(1))
+    await settle()
+    const records = Buffer.alloc(5000)
+    world.pending.get('fetch 1')?.resolve({ responses: [{ topic: 't', partitions: [{ records }] }] })
+    await settle()
+    world.socket.client(world.produce(2), world.produce(3))
+    await settle()
+    assert.deepEqual(world.produced, [])
+    assert.ok(world.memory.usedBytes >= 5000, 'the unsent response counts')
+    world.socket.unstick()
+    await settle()
+    assert.deepEqual(world.produced, [2, 3])
+  })
+
+  it('waits for memory, which other connections hold', async () => {
+    const world = new World({ memoryBytes: 1000 })
+    world.memory.take(1000)
+    world.socket.client(world.produce(1))
+    await settle()
+    assert.deepEqual(world.produced, [])
+    world.memory.giveBack(1000)
+    await settle()
+    assert.deepEqual(world.produced, [1])
+  })
+
+  it('gives all its memory back when it closes', async () => {
+    const world = new World()
+    world.socket.client(world.produce(1), world.produce(2).subarray(0, 10))
+    await settle()
+    assert.ok(world.memory.usedBytes > 0)
+    let closed = 0
+    world.connection.onClose(() => closed++)
+    world.socket.destroy()
+    await settle()
+    assert.equal(closed, 1)
+    world.pending.get('produce 1')?.resolve({})
+    await settle()
+    assert.equal(world.memory.usedBytes, 0)
+    world.connection.onClose(() => closed++)
+    assert.equal(closed, 2, 'whoever comes late is told at once')
+  })
+
+  it('answers what it took before it ends', async () => {
+    const world = new World()
+    world.socket.client(world.produce(1))
+    await settle()
+    world.connection.end()
+    world.socket.client(world.produce(2))
+    await settle()
+    assert.deepEqual(world.produced, [1])
+    assert.equal(world.socket.writableEnded, false)
+    world.pending.get('produce 1')?.resolve({})
+    await settle()
+    assert.deepEqual(world.socket.responses(), [1])
+    assert.equal(world.socket.writableEnded, true)
+  })
+
+  it('answers a client that has sent its last', async () => {
+    const world = new World()
+    world.socket.client(world.produce(1))
+    world.socket.push(null)
+    await settle()
+    world.pending.get('produce 1')?.resolve({})
+    await settle()
+    assert.deepEqual(world.socket.responses(), [1])
+    assert.equal(world.socket.writableEnded, true)
+  })
+
+  it('answers an unforeseen error with an error response, and goes on', async () => {
+    const world = new World()
+    world.socket.client(world.fetch(1), world.fetch(2))
+    await settle()
+    world.pending.get('fetch 1')?.reject(new Error('a bug'))
+    await settle()
+    world.pending.get('fetch 2')?.reject(new KafkaError(ErrorCode.INVALID_REQUEST, 'no'))
+    await settle()
+    assert.deepEqual(world.socket.responses(), [1, 2])
+    assert.equal(world.socket.destroyed, false)
+  })
+
+  it('answers ApiVersions of an unknown version in version 0 with what it supports', async () => {
+    const world = new World()
+    const request = Buffer.concat(
+      encodeRequest(apiVersionsRequest, 4, 9, 'test', { clientSoftwareName: 'x', clientSoftwareVersion: '1' }),
+    )
+    request.writeInt16BE(99, 6)
+    world.socket.client(request)
+    await settle()
+    const frame = Buffer.concat(world.socket.sent).subarray(4)
+    assert.equal(frame.readInt32BE(0), 9)
+    assert.equal(frame.readInt16BE(4), ErrorCode.UNSUPPORTED_VERSION)
+    assert.equal(frame.readInt32BE(6), 3)
+    assert.equal(apiVersionsResponse.name, 'ApiVersionsResponse')
+  })
+
+  it('answers Produce versions 0 to 2 with an error per partition', async () => {
+    for (const version of [0, 1, 2]) {
+      const world = new World()
+      const body = Buffer.from([
+        ...[0, 0, 0, version, 0, 0, 0, 5, 0, 1, 0x63], // header: Produce, version, correlation id 5, client 'c'
+        ...[0xff, 0xff, 0, 0, 0, 1], // acks -1, timeout 1
+        ...[0, 0, 0, 1, 0, 1, 0x74], // one topic, 't'
+        ...[0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 0], // one partition, 7, no records
+      ])
+      const size = Buffer.alloc(4)
+      size.writeInt32BE(body.length)
+      world.socket.client(size, body)
+      await settle()
+      const frame = Buffer.concat(world.socket.sent).subarray(4)
+      assert.equal(frame.readInt32BE(0), 5)
+      assert.equal(frame.readInt32BE(4 + 4 + 3 + 4), 7, 'the partition')
+      assert.equal(frame.readInt16BE(4 + 4 + 3 + 4 + 4), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    }
+  })
+
+  for (const [name, bytes, message] of [
+    ['garbage', Buffer.from('ffffffffdeadbeef', 'hex'), /a frame of -1 bytes/],
+    ['an unknown API key', Buffer.from('0000000a 0bb8 0000 00000001 0000'.replaceAll(' ', ''), 'hex'), /API key 3000/],
+    [
+      'an unknown version',
+      Buffer.from('0000000a 0001 03e8 00000001 0000'.replaceAll(' ', ''), 'hex'),
+      /Fetch version 1000/,
+    ],
+    [
+      'a request cut short',
+      Buffer.from('0000000c 0001 000b 00000001 0000 0000'.replaceAll(' ', ''), 'hex'),
+      /malformed request/,
+    ],
+    ['a header cut short', Buffer.from('00000003 000100'.replaceAll(' ', ''), 'hex'), /malformed request/],
+    ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\n\r\n'), /HTTP request/],
+  ] as const) {
+    it(`closes on ${name} with one log line`, async () => {
+      const world = new World()
+      world.socket.client(bytes)
+      await settle()
+      assert.equal(world.socket.destroyed, true)
+      assert.equal(world.warnings.length, 1)
+      assert.match(world.warnings[0] ?? '', message)
+      assert.equal(world.memory.usedBytes, 0)
+    })
+  }
+})
