@@ -9,7 +9,7 @@ import { encodeRequest, responseCorrelationId } from '../protocol/frame.ts'
 import { fetchRequest, fetchResponse } from '../protocol/messages/01-fetch.ts'
 import { produceRequest, produceResponse } from '../protocol/messages/00-produce.ts'
 import { apiVersionsRequest, apiVersionsResponse } from '../protocol/messages/18-api-versions.ts'
-import { defineApi } from './api-handler.ts'
+import { defineApi, type ApiHandler } from './api-handler.ts'
 import { apiVersionsHandler } from './handlers/18-api-versions.ts'
 import { Connection } from './connection.ts'
 import { MemoryBudget } from './memory-budget.ts'
@@ -86,7 +86,7 @@ class World {
       this.pending.set(name, { resolve: resolve as (value: object) => void, reject })
       return promise
     }
-    const handlers = [
+    const handlers: readonly ApiHandler[] = [
       defineApi({
         apiKey: ApiKey.Produce,
         name: 'Produce',
