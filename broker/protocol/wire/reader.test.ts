@@ -68,6 +68,18 @@ describe('Reader', () => {
     assert.throws(() => new Reader(tooLong).compactString(), /impossible length 32768/)
   })
 
+  it('gives each string its own text, however often strings are read', () => {
+    const texts = ['orders', 'ordert', 'prders', 'Ã©', 'é', 'x'.repeat(64), 'x'.repeat(65), '']
+    for (let i = 0; i < 3000; i++) texts.push(`topic-${i}`)
+    for (let round = 0; round < 2; round++) {
+      for (const text of texts) {
+        const bytes = Buffer.from(text)
+        const frame = Buffer.concat([Buffer.from([0, bytes.length]), bytes])
+        assert.equal(new Reader(frame).string(), text)
+      }
+    }
+  })
+
   it('stays within its range of the buffer', () => {
     const r = new Reader(Buffer.from('aabbccdd', 'hex'), 1, 3)
     assert.equal(r.uint16(), 0xbbcc)
