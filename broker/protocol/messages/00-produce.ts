@@ -2,7 +2,8 @@
  * Produce (API key 0): appends record batches to partitions.
  *
  * Versions 0-2 are reported as supported but refused (KAFKA-18659). Zstandard needs 7; record errors came with 8, the
- * current leader with 10 (KIP-951), the implicit enrolment of partitions in a transaction with 12 (KIP-890), topic ids with 13.
+ * current leader with 10 (KIP-951), the implicit enrolment of partitions in a transaction with 12 (KIP-890), topic ids
+ * with 13.
  */
 import {
   array,

@@ -1,9 +1,9 @@
 /**
  * Fetch (API key 1): reads record batches, for consumers and for the replicas that follow a leader.
  *
- * Incremental sessions came with version 7 (KIP-227), leader epochs with 9 (KIP-320), fetching from followers with 11 (KIP-392),
- * truncation by diverging epoch with 12 (KIP-595), topic ids with 13, the replica's epoch with 15 (KIP-903), node endpoints
- * with 16 (KIP-951), directory ids with 17, the replica's high watermark with 18 (KIP-1166).
+ * Incremental sessions came with version 7 (KIP-227), leader epochs with 9 (KIP-320), fetching from followers with 11
+ * (KIP-392), truncation by diverging epoch with 12 (KIP-595), topic ids with 13, the replica's epoch with 15
+ * (KIP-903), node endpoints with 16 (KIP-951), directory ids with 17, the replica's high watermark with 18 (KIP-1166).
  */
 import {
   array,

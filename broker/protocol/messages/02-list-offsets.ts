@@ -1,8 +1,8 @@
 /**
  * ListOffsets (API key 2): finds offsets by timestamp, or the special ones of a partition.
  *
- * The special timestamps are -1 (latest), -2 (earliest), -3 (the record of the largest timestamp, from version 7), -4 (earliest
- * local, from 8), -5 (last tiered, from 9) and -6 (earliest that waits for upload, from 11).
+ * The special timestamps are -1 (latest), -2 (earliest), -3 (the record of the largest timestamp, from version 7), -4
+ * (earliest local, from 8), -5 (last tiered, from 9) and -6 (earliest that waits for upload, from 11).
  */
 import {
   array,

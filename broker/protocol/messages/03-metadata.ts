@@ -1,8 +1,8 @@
 /**
  * Metadata (API key 3): brokers, topics, partitions and their leaders.
  *
- * In version 0 an empty list of topics asks for all of them; from 1 on null does, and an empty list asks for none. Topic ids came
- * with 10, but may be asked for by id only from 12 on. Version 13 has an error for the whole response.
+ * In version 0 an empty list of topics asks for all of them; from 1 on null does, and an empty list asks for none.
+ * Topic ids came with 10, but may be asked for by id only from 12 on. Version 13 has an error for the whole response.
  */
 import { array, bool, int16, int32, request, response, string, uuid, type Decoded, type Input } from '../schema.ts'
 

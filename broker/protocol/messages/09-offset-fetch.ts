@@ -1,7 +1,8 @@
 /**
  * OffsetFetch (API key 9): the committed positions of groups.
  *
- * Null topics (from version 2) ask for all of a group. Version 8 asks for several groups at once; topic ids came with 10.
+ * Null topics (from version 2) ask for all of a group. Version 8 asks for several groups at once; topic ids came with
+ * 10.
  */
 import {
   array,

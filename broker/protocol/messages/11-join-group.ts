@@ -1,8 +1,8 @@
 /**
  * JoinGroup (API key 11): enters a group of the classic protocol, and waits for the rebalance.
  *
- * From version 4 on, a member that brings no id first gets one with MEMBER_ID_REQUIRED. Static members came with 5, the protocol
- * type in the response with 7 (KIP-559), reasons with 8 (KIP-800), `skipAssignment` with 9.
+ * From version 4 on, a member that brings no id first gets one with MEMBER_ID_REQUIRED. Static members came with 5,
+ * the protocol type in the response with 7 (KIP-559), reasons with 8 (KIP-800), `skipAssignment` with 9.
  */
 import { array, bool, bytes, int16, int32, request, response, string, type Decoded, type Input } from '../schema.ts'
 

@@ -1,8 +1,8 @@
 /**
  * ApiVersions (API key 18): which APIs and versions a broker speaks: the first request of every connection.
  *
- * A request in an unknown version is answered in version 0 with UNSUPPORTED_VERSION. The header of the response is never
- * flexible, so that any client can read it. From version 4 on, a feature's `minVersion` may be 0.
+ * A request in an unknown version is answered in version 0 with UNSUPPORTED_VERSION. The header of the response is
+ * never flexible, so that any client can read it. From version 4 on, a feature's `minVersion` may be 0.
  */
 import { array, bool, int16, int32, int64, request, response, string, type Decoded, type Input } from '../schema.ts'
 

@@ -1,8 +1,8 @@
 /**
  * CreateTopics (API key 19): creates topics, with explicit assignments or with counts.
  *
- * From version 4 on, -1 stands for the default partition count and replication factor (KIP-464). The response tells configs from 5 on
- * (KIP-525) and the topic id from 7 on.
+ * From version 4 on, -1 stands for the default partition count and replication factor (KIP-464). The response tells
+ * configs from 5 on (KIP-525) and the topic id from 7 on.
  */
 import {
   array,

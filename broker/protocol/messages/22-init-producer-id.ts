@@ -1,7 +1,8 @@
 /**
  * InitProducerId (API key 22): gives a producer its id and epoch, or raises the epoch of a transactional one.
  *
- * Version 3 lets a producer go on after an error by naming its id and epoch (KIP-360); version 6 adds two-phase commit (KIP-939).
+ * Version 3 lets a producer go on after an error by naming its id and epoch (KIP-360); version 6 adds two-phase commit
+ * (KIP-939).
  */
 import { bool, int16, int32, int64, request, response, string, type Decoded, type Input } from '../schema.ts'
 

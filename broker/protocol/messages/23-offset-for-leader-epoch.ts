@@ -1,5 +1,6 @@
 /**
- * OffsetForLeaderEpoch (API key 23): where a leader epoch ends in the leader's log: how clients and replicas find where theirs diverged.
+ * OffsetForLeaderEpoch (API key 23): where a leader epoch ends in the leader's log: how clients and replicas find
+ * where theirs diverged.
  */
 import { array, int16, int32, int64, request, response, string, type Decoded, type Input } from '../schema.ts'
 

@@ -1,7 +1,9 @@
 /**
- * ConsumerGroupHeartbeat (API key 68): everything that a member of a group of the consumer protocol says and hears (KIP-848).
+ * ConsumerGroupHeartbeat (API key 68): everything that a member of a group of the consumer protocol says and hears
+ * (KIP-848).
  *
- * A field that is null has not changed since the last heartbeat. From version 1 on, members make their own ids (KIP-1082).
+ * A field that is null has not changed since the last heartbeat. From version 1 on, members make their own ids
+ * (KIP-1082).
  */
 import { array, int16, int32, request, response, string, struct, uuid, type Decoded, type Input } from '../schema.ts'
 

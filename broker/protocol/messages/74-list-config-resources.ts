@@ -1,5 +1,6 @@
 /**
- * ListConfigResources (API key 74): the names of the resources that have configs (KIP-1142). Version 0 lists those of client metrics only.
+ * ListConfigResources (API key 74): the names of the resources that have configs (KIP-1142). Version 0 lists those of
+ * client metrics only.
  */
 import { array, int16, int32, int8, request, response, string, type Decoded, type Input } from '../schema.ts'
 

@@ -1,5 +1,6 @@
 /**
- * DescribeTopicPartitions (API key 75): topics and their partitions, page by page, with eligible leader replicas (KIP-966).
+ * DescribeTopicPartitions (API key 75): topics and their partitions, page by page, with eligible leader replicas
+ * (KIP-966).
  */
 import {
   array,
