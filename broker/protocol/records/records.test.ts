@@ -218,7 +218,7 @@ describe('hostile records', () => {
   it('of any bytes cause typed errors only, and scan and decode agree', () => {
     const random = new SeededRandom(4)
     let accepted = 0
-    for (let round = 0; round < 4000; round++) {
+    for (let round = 0; round < 1500; round++) {
       const compression = compressionTypes[randomInt(random, 0, 4)] ?? 'none'
       const isPlain = compression === 'none'
       const batch = encodeBatch({ records: randomRecords(random, 4), compression })
@@ -235,7 +235,7 @@ describe('hostile records', () => {
         )
       if (decoded === 'ok') accepted++
     }
-    assert.ok(accepted > 100 && accepted < 3900, `${accepted} of 4000 damaged batches happened to be sound`)
+    assert.ok(accepted > 50 && accepted < 1450, `${accepted} of 1500 damaged batches happened to be sound`)
   })
 })
 
