@@ -89,19 +89,13 @@ export function decompress(type: CompressionType, compressed: Buffer, maxBytes: 
     }
   } catch (error) {
     if (error instanceof RecordsError) throw error
-    if (isTooLarge(error)) throw tooLarge(type, maxBytes)
+    if (isTooLarge(error)) {
+      throw new RecordsError('MESSAGE_TOO_LARGE', `${type} data of more than ${maxBytes} bytes when decompressed`)
+    }
     throw new RecordsError('INVALID_RECORD', `the ${type} data of a record batch can't be decompressed`, {
       cause: error,
     })
   }
-}
-
-/** The refusal of a batch that would decompress to more than is allowed. */
-export function tooLarge(type: CompressionType, maxBytes: number): RecordsError {
-  return new RecordsError(
-    'MESSAGE_TOO_LARGE',
-    `a ${type} compressed record batch is larger than ${maxBytes} bytes when decompressed; use smaller batches`,
-  )
 }
 
 function isTooLarge(error: unknown): boolean {

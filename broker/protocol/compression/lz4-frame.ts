@@ -28,23 +28,36 @@ export function lz4Compress(codec: Lz4Codec, records: Buffer): Buffer {
   return codec.compressFrameSync(records)
 }
 
-/** Decompresses one frame; bytes after its end mark are ignored, as Kafka does. Errors of the decoder pass through. */
+/**
+ * Decompresses one frame; bytes after its end mark are ignored, as Kafka does. At no time is there more than `maxBytes`
+ * and one block (4 MiB at most) of output. Errors of the decoder pass through.
+ */
 export function lz4Decompress(codec: Lz4Codec, compressed: Buffer, maxBytes: number): Buffer {
-  const { end, atMostBytes } = measureFrame(compressed)
-  if (atMostBytes > maxBytes) {
-    throw new RecordsError('MESSAGE_TOO_LARGE', `lz4 data that may be more than ${maxBytes} bytes when decompressed`)
-  }
-  return codec.decompressFrameSync(compressed.subarray(0, end))
+  const { end, atMostBytes, lastBlockAtMostBytes } = measureFrame(compressed)
+  // Only the last block is usually not full, so what the others may hold is close to what they do hold.
+  if (atMostBytes - lastBlockAtMostBytes > maxBytes) throw tooLarge(maxBytes)
+  const result = codec.decompressFrameSync(compressed.subarray(0, end))
+  if (result.length > maxBytes) throw tooLarge(maxBytes)
+  return result
 }
 
-/** Walks the blocks of the frame at the start of `frame`: where it ends, and the most that it can decompress to. */
-function measureFrame(frame: Buffer): { end: number; atMostBytes: number } {
+interface FrameMeasure {
+  /** Position after the frame. */
+  readonly end: number
+  /** The most that all blocks, and the last one of them, can decompress to. */
+  readonly atMostBytes: number
+  readonly lastBlockAtMostBytes: number
+}
+
+/** Walks the blocks of the frame at the start of `frame`. */
+function measureFrame(frame: Buffer): FrameMeasure {
   if (frame.length < 7) throw malformed('the frame header is cut off')
   if (frame.readUInt32LE(0) !== FRAME_MAGIC) throw malformed('the magic bytes are wrong')
   const flags = frame.readUInt8(4)
   const maxBlockBytes = checkDescriptor(flags, frame.readUInt8(5))
   let position = (flags & CONTENT_SIZE) === 0 ? 7 : 15
   let atMostBytes = 0
+  let lastBlockAtMostBytes = 0
   for (;;) {
     if (frame.length - position < 4) throw malformed('a block is cut off')
     const word = frame.readUInt32LE(position)
@@ -53,12 +66,13 @@ function measureFrame(frame: Buffer): { end: number; atMostBytes: number } {
     const isCompressed = word < UNCOMPRESSED_BLOCK
     const length = isCompressed ? word : word - UNCOMPRESSED_BLOCK
     if (length > maxBlockBytes) throw malformed(`a block of ${length} bytes`)
-    atMostBytes += isCompressed ? Math.min(maxBlockBytes, length * MAX_RATIO) : length
+    lastBlockAtMostBytes = isCompressed ? Math.min(maxBlockBytes, length * MAX_RATIO) : length
+    atMostBytes += lastBlockAtMostBytes
     position += length + ((flags & BLOCK_CHECKSUM) === 0 ? 0 : 4)
   }
   const end = position + ((flags & CONTENT_CHECKSUM) === 0 ? 0 : 4)
   if (end > frame.length) throw malformed('the content checksum is cut off')
-  return { end, atMostBytes }
+  return { end, atMostBytes, lastBlockAtMostBytes }
 }
 
 /** Checks the two descriptor bytes for what Kafka's clients can read; returns the block size limit. */
@@ -69,6 +83,10 @@ function checkDescriptor(flags: number, blockDescriptor: number): number {
   const sizeId = (blockDescriptor >> 4) & 0x07
   if (sizeId < 4 || (blockDescriptor & 0x8f) !== 0) throw malformed(`block descriptor ${blockDescriptor}`)
   return 2 ** (8 + 2 * sizeId)
+}
+
+function tooLarge(maxBytes: number): RecordsError {
+  return new RecordsError('MESSAGE_TOO_LARGE', `lz4 data of more than ${maxBytes} bytes when decompressed`)
 }
 
 function malformed(what: string): RecordsError {
