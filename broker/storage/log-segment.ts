@@ -15,7 +15,7 @@ import { datasync, writeFully } from './disk-calls.ts'
 import type { FilePool, PooledFile } from './file-pool.ts'
 import { PooledFile as Pooled } from './file-pool.ts'
 import { OffsetIndex } from './offset-index.ts'
-import { scanSegment } from './segment-scan.ts'
+import { scanSegment, type ScanResult } from './segment-scan.ts'
 import { TimeIndex } from './time-index.ts'
 
 /** Relative offsets in the indexes are int32. */
@@ -175,7 +175,7 @@ export class LogSegment {
     beforeOffset: number,
     indexIntervalBytes: number,
     visit?: (buffer: Buffer, position: number) => void,
-  ): Promise<{ endPosition: number; isComplete: boolean; problem: string | undefined }> {
+  ): Promise<ScanResult> {
     const indexes = this.#indexes ?? (await this.#readIndexFiles())
     if (indexes.offsetIndex.lastOffset >= beforeOffset) {
       indexes.offsetIndex.truncateTo(beforeOffset)
@@ -227,27 +227,12 @@ export class LogSegment {
     return isNew
   }
 
-  /** Builds the indexes anew from the batches. */
+  /** Builds the indexes of a segment that grows no more anew from its batches. */
   async rebuildIndexes(indexIntervalBytes: number): Promise<SegmentIndexes> {
-    const indexes = { offsetIndex: new OffsetIndex(this.baseOffset), timeIndex: new TimeIndex(this.baseOffset) }
-    const end = this.writtenBytes
-    this.#indexes = indexes
-    this.#persistedOffsetIndexBytes = 0
-    this.#persistedTimeIndexBytes = 0
-    this.#mustCutIndexFiles = true
-    this.maxTimestamp = -1
-    this.offsetOfMaxTimestamp = this.baseOffset
-    this.#bytesSinceIndexEntry = 0
-    await this.#scan(
-      0,
-      (buffer, position, filePosition) => {
-        this.noteBatch(buffer, position, filePosition, indexIntervalBytes)
-        return true
-      },
-      end,
-    )
-    this.seal()
-    return indexes
+    this.#loading ??= this.#rebuild(indexIntervalBytes).finally(() => {
+      this.#loading = undefined
+    })
+    return await this.#loading
   }
 
   /** Runs `work` with the open file. */
@@ -291,8 +276,8 @@ export class LogSegment {
   async #scan(
     fromPosition: number,
     visit: (buffer: Buffer, position: number, filePosition: number) => boolean,
-    endPosition = this.writtenBytes,
-  ): Promise<{ endPosition: number; isComplete: boolean; problem: string | undefined }> {
+  ): Promise<ScanResult> {
+    const endPosition = this.writtenBytes
     return await this.withFile((file) => scanSegment(file, { fromPosition, endPosition, verifyCrc: false, visit }))
   }
 
@@ -301,10 +286,27 @@ export class LogSegment {
     // A missing index only makes reads slow; it is worth a scan where there is much to search.
     const isMissing = indexes.offsetIndex.entryCount === 0 && this.writtenBytes > 16 * indexIntervalBytes
     const lacksTime = indexes.timeIndex.entryCount === 0 && this.writtenBytes > 0
-    if (isMissing || lacksTime) return await this.rebuildIndexes(indexIntervalBytes)
+    if (isMissing || lacksTime) return await this.#rebuild(indexIntervalBytes)
     this.#indexes = indexes
     this.maxTimestamp = indexes.timeIndex.lastTimestamp
     this.offsetOfMaxTimestamp = Math.max(indexes.timeIndex.lastOffset, this.baseOffset)
+    return indexes
+  }
+
+  async #rebuild(indexIntervalBytes: number): Promise<SegmentIndexes> {
+    const indexes = { offsetIndex: new OffsetIndex(this.baseOffset), timeIndex: new TimeIndex(this.baseOffset) }
+    this.#indexes = indexes
+    this.#persistedOffsetIndexBytes = 0
+    this.#persistedTimeIndexBytes = 0
+    this.#mustCutIndexFiles = true
+    this.maxTimestamp = -1
+    this.offsetOfMaxTimestamp = this.baseOffset
+    this.#bytesSinceIndexEntry = 0
+    await this.#scan(0, (buffer, position, filePosition) => {
+      this.noteBatch(buffer, position, filePosition, indexIntervalBytes)
+      return true
+    })
+    this.seal()
     return indexes
   }
 

@@ -8,7 +8,8 @@
 import * as recordBatch from '../protocol/records/record-batch.ts'
 
 interface CachedAppend {
-  readonly records: Buffer
+  /** Empty once it was removed, so that nothing that still lists the append pins its bytes. */
+  records: Buffer
   readonly nextOffset: number
   /** The log whose tail this is in; undefined once it was removed. */
   tail: LogTail | undefined
@@ -16,6 +17,8 @@ interface CachedAppend {
 
 /** An append that is smaller than its backing memory by more than this factor is copied, so that it doesn't pin it. */
 const MAX_PINNED_FACTOR = 4
+
+const NOTHING = Buffer.alloc(0)
 
 export class TailCache {
   readonly #budgetBytes: number
@@ -55,6 +58,7 @@ export class TailCache {
   removed(append: CachedAppend): void {
     append.tail = undefined
     this.#sizeBytes -= append.records.length
+    append.records = NOTHING
   }
 }
 
