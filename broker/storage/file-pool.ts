@@ -145,6 +145,11 @@ export class PooledFile {
     }
   }
 
+  /** Closes the file if nobody needs it open. */
+  closeIfIdle(): void {
+    if (this.#users === 0 && !this.#isPinned) this.closeIdle()
+  }
+
   /** Closes the file; the pool's business. */
   closeIdle(): void {
     const file = this.#file

@@ -59,6 +59,7 @@ export class LogSegment {
   #persistedTimeIndexBytes = 0
   /** Whether the files may hold more than those bytes. */
   #mustCutIndexFiles = false
+  #hasIndexFiles = true
 
   private constructor(pool: FilePool, folder: string, baseOffset: number, nowMs: number, isOnDisk: boolean) {
     this.#disk = pool.disk
@@ -98,6 +99,17 @@ export class LogSegment {
     segment.durableBytes = sizeBytes
     segment.maxTimestamp = sizeBytes === 0 ? -1 : undefined
     return segment
+  }
+
+  /** There are no index files, or they are not to be trusted: the indexes are empty. */
+  assumeNoIndexes(mayHaveFiles = true): void {
+    this.#indexes = { offsetIndex: new OffsetIndex(this.baseOffset), timeIndex: new TimeIndex(this.baseOffset) }
+    this.#mustCutIndexFiles = mayHaveFiles
+  }
+
+  /** There are no index files: nothing is to be read. */
+  noteNoIndexFiles(): void {
+    this.#hasIndexFiles = false
   }
 
   /** The indexes if they are in memory. */
@@ -312,8 +324,8 @@ export class LogSegment {
 
   /** What the files hold, or empty indexes if they hold nonsense. */
   async #readIndexFiles(): Promise<SegmentIndexes> {
-    const offsets = await this.#disk.readFile(this.path('.index'))
-    const times = await this.#disk.readFile(this.path('.timeindex'))
+    const offsets = this.#hasIndexFiles ? await this.#disk.readFile(this.path('.index')) : undefined
+    const times = this.#hasIndexFiles ? await this.#disk.readFile(this.path('.timeindex')) : undefined
     let offsetIndex = new OffsetIndex(this.baseOffset, offsets)
     let timeIndex = new TimeIndex(this.baseOffset, times)
     if (!offsetIndex.isSane(this.writtenBytes) || !timeIndex.isSane()) {
@@ -329,6 +341,7 @@ export class LogSegment {
 
   async #appendTo(suffix: SegmentSuffix, position: number, bytes: Buffer, mustCut: boolean): Promise<void> {
     if (bytes.length === 0 && !mustCut) return
+    this.#hasIndexFiles = true
     const file = await this.#disk.open(this.path(suffix), 'write')
     try {
       if (mustCut) await file.truncate(position)

@@ -84,11 +84,14 @@ export class ProducerStateManager {
     this.#folder = options.folder
   }
 
-  /** Finds the snapshot files in the folder; reads none yet (that is {@link truncateAndReload}). */
-  static async open(options: ProducerStateManagerOptions): Promise<ProducerStateManager> {
+  /**
+   * Finds the snapshot files in the folder; reads none yet (that is {@link truncateAndReload}). `names`: the files of the
+   * folder, where the caller has listed it.
+   */
+  static async open(options: ProducerStateManagerOptions, names?: Iterable<string>): Promise<ProducerStateManager> {
     const manager = new ProducerStateManager(options)
-    for (const entry of await options.disk.list(options.folder)) {
-      const offset = entry.isFolder ? undefined : snapshotOffsetOf(entry.name)
+    for (const name of names ?? (await options.disk.list(options.folder)).map((entry) => entry.name)) {
+      const offset = snapshotOffsetOf(name)
       if (offset !== undefined) manager.#snapshotOffsets.push(offset)
     }
     manager.#snapshotOffsets.sort((a, b) => a - b)

@@ -1,0 +1,287 @@
+/**
+ * Recovery of one log after an unclean stop: checks what follows the recovery point, drops a torn tail, and writes the
+ * good tail to new files.
+ *
+ * Why the tail is written anew: what a killed process has written may be in the page cache only, and after a failed fsync
+ * the kernel calls pages clean that the disk never got, so a second fsync proves nothing. New bytes in a new file do.
+ *
+ * Steps, for each segment from the one that holds the recovery point on:
+ * 1. Find the position of the recovery point (its index entries below are trusted, as they were durable before it moved).
+ * 2. Check the batches that follow (CRC, offsets and leader epochs don't go back), writing the good ones to a temporary
+ *    file; fsync it; rename it to the segment of the first offset it may hold; fsync the folder.
+ * 3. Cut the older segment at the position, and fsync it. A crash before leaves both: an older segment that reaches into
+ *    the one that starts at the recovery point is cut there, at each unclean start.
+ * 4. Behind the first bad byte everything goes, later segments included, the newest first.
+ */
+import type { Disk, DiskFile } from '../../common/disk.ts'
+import type { Logger } from '../../common/logger.ts'
+import * as recordBatch from '../protocol/records/record-batch.ts'
+import { datasync, writeFully } from './disk-calls.ts'
+import type { FilePool } from './file-pool.ts'
+import type { LeaderEpochFileCache } from './leader-epoch-cache.ts'
+import { LogSegment, segmentFileName } from './log-segment.ts'
+import { scanSegment } from './segment-scan.ts'
+
+export const RECOVERY_SUFFIX = '.log.recovered'
+
+export interface RecoveryInput {
+  readonly pool: FilePool
+  readonly folder: string
+  readonly topicPartition: string
+  /** Ascending, with nothing loaded. */
+  readonly segments: readonly LogSegment[]
+  readonly recoveryPoint: number
+  readonly indexIntervalBytes: number
+  /** Holds nothing at or past the recovery point; gets what the batches say. */
+  readonly epochs: LeaderEpochFileCache
+  readonly nowMs: number
+  readonly logger: Logger
+}
+
+export interface RecoveredLog {
+  readonly segments: LogSegment[]
+  readonly logEndOffset: number
+  /** Bytes that were checked. */
+  readonly checkedBytes: number
+}
+
+export async function recoverLog(input: RecoveryInput): Promise<RecoveredLog> {
+  const recovery = new Recovery(input)
+  return await recovery.run()
+}
+
+class Recovery {
+  readonly #input: RecoveryInput
+  readonly #disk: Disk
+  readonly #kept: LogSegment[] = []
+  #logEndOffset = 0
+  #checkedBytes = 0
+
+  constructor(input: RecoveryInput) {
+    this.#input = input
+    this.#disk = input.pool.disk
+  }
+
+  async run(): Promise<RecoveredLog> {
+    const { segments, recoveryPoint } = this.#input
+    let first = segments.findLastIndex((segment) => segment.baseOffset <= recoveryPoint)
+    if (first < 0) first = 0
+    this.#kept.push(...segments.slice(0, first))
+    const startsAtPoint = segments[first]?.baseOffset === recoveryPoint
+    const previous = segments[first - 1]
+    if (startsAtPoint && previous !== undefined) await this.#cutOverlap(previous, recoveryPoint)
+    this.#logEndOffset = segments[first]?.baseOffset ?? recoveryPoint
+    for (let i = first; i < segments.length; i++) {
+      const segment = segments[i]
+      if (segment === undefined) break
+      const problem = await this.#recoverSegment(segment, segments[i + 1]?.baseOffset ?? Infinity)
+      if (problem === undefined) continue
+      this.#warn(problem, segment)
+      await this.#removeFrom(segments, i + 1)
+      break
+    }
+    return { segments: this.#kept, logEndOffset: this.#logEndOffset, checkedBytes: this.#checkedBytes }
+  }
+
+  /** Step 3 of a recovery that did not get that far. */
+  async #cutOverlap(segment: LogSegment, offset: number): Promise<void> {
+    const { endPosition } = await segment.restore(offset, this.#input.indexIntervalBytes)
+    if (endPosition === segment.writtenBytes) return
+    await this.#cut(segment, endPosition)
+    segment.seal()
+  }
+
+  /** Returns what is wrong with the bytes at which the log ends now, if they are wrong. */
+  async #recoverSegment(segment: LogSegment, nextBaseOffset: number): Promise<string | undefined> {
+    const { recoveryPoint, indexIntervalBytes } = this.#input
+    let position = 0
+    if (segment.baseOffset < recoveryPoint) {
+      const trusted = await segment.restore(recoveryPoint, indexIntervalBytes, (buffer, at) => {
+        this.#logEndOffset = recordBatch.nextOffset(buffer, at)
+      })
+      position = trusted.endPosition
+      this.#kept.push(segment)
+      if (trusted.problem !== undefined) {
+        await this.#cut(segment, position)
+        return `below the recovery point: ${trusted.problem}`
+      }
+      if (position === segment.writtenBytes) return undefined
+      // The batches before the recovery point may end below it; the new segment starts at it all the same.
+      this.#logEndOffset = Math.max(this.#logEndOffset, Math.min(recoveryPoint, nextBaseOffset))
+    } else if (segment.writtenBytes === 0) {
+      if (await this.#dropIfStranded(segment)) return undefined
+      segment.assumeNoIndexes()
+      this.#logEndOffset = Math.max(this.#logEndOffset, segment.baseOffset)
+      this.#kept.push(segment)
+      return undefined
+    }
+    return await this.#rewriteTail(segment, position, nextBaseOffset)
+  }
+
+  /** An empty segment that starts past the end of the log: what lay before was lost. */
+  async #dropIfStranded(segment: LogSegment): Promise<boolean> {
+    if (this.#kept.length === 0 || segment.baseOffset <= this.#logEndOffset) return false
+    await segment.remove()
+    await this.#disk.syncFolder(this.#input.folder)
+    return true
+  }
+
+  async #rewriteTail(segment: LogSegment, position: number, nextBaseOffset: number): Promise<string | undefined> {
+    const isWhole = position === 0
+    const baseOffset = isWhole ? segment.baseOffset : this.#logEndOffset
+    const temporary = `${this.#input.folder}/${segmentFileName(baseOffset, RECOVERY_SUFFIX)}`
+    await this.#disk.remove(temporary)
+    let copy: DiskFile | undefined
+    try {
+      copy = await this.#disk.open(temporary, 'create')
+      const checked = await this.#checkTail(segment, position, nextBaseOffset, baseOffset, copy)
+      await datasync(copy)
+      await copy.close()
+      copy = undefined
+      await this.#replace(segment, position, checked.recovered, temporary)
+      return checked.problem
+    } catch (error) {
+      await copy?.close().catch(() => undefined)
+      if (!isNoSpace(error)) throw error
+      // A full disk must not keep a broker from starting. The tail stays where it is; an fsync is the best there is.
+      this.#input.logger.warn(
+        { topicPartition: this.#input.topicPartition },
+        'no space to write the recovered tail anew; it is synced in place',
+      )
+      await this.#disk.remove(temporary)
+      return await this.#keepInPlace(segment, position, nextBaseOffset)
+    }
+  }
+
+  /** Checks the tail of `segment`, copying what is good. */
+  async #checkTail(
+    segment: LogSegment,
+    fromPosition: number,
+    nextBaseOffset: number,
+    baseOffset: number,
+    copy: DiskFile | undefined,
+    target: LogSegment = this.#newSegment(segment, baseOffset),
+  ): Promise<{ recovered: LogSegment; endPosition: number; problem: string | undefined }> {
+    const { epochs, indexIntervalBytes } = this.#input
+    let copiedBytes = 0
+    let refusal: string | undefined
+    const result = await segment.withFile((file) =>
+      scanSegment(file, {
+        fromPosition,
+        endPosition: segment.writtenBytes,
+        verifyCrc: true,
+        visit: (buffer, position) => {
+          refusal = this.#refusalOf(buffer, position, nextBaseOffset)
+          if (refusal !== undefined) return false
+          target.noteBatch(buffer, position, target.sizeBytes, indexIntervalBytes)
+          target.sizeBytes += recordBatch.sizeInBytes(buffer, position)
+          const leaderEpoch = recordBatch.partitionLeaderEpoch(buffer, position)
+          if (leaderEpoch >= 0) epochs.assign(leaderEpoch, recordBatch.baseOffset(buffer, position))
+          this.#logEndOffset = recordBatch.nextOffset(buffer, position)
+          return true
+        },
+        visitRun: async (bytes) => {
+          if (copy !== undefined) await writeFully(copy, [bytes], copiedBytes)
+          copiedBytes += bytes.length
+        },
+      }),
+    )
+    this.#checkedBytes += segment.writtenBytes - fromPosition
+    target.writtenBytes = target.sizeBytes
+    target.durableBytes = target.sizeBytes
+    const isOverlap = refusal === OVERLAP
+    return {
+      recovered: target,
+      endPosition: result.endPosition,
+      problem: isOverlap ? undefined : (refusal ?? result.problem),
+    }
+  }
+
+  #newSegment(segment: LogSegment, baseOffset: number): LogSegment {
+    const created = LogSegment.begin(this.#input.pool, this.#input.folder, baseOffset, segment.createdMs, true)
+    created.lastModifiedMs = segment.lastModifiedMs
+    created.isOnDisk = true
+    return created
+  }
+
+  #refusalOf(buffer: Buffer, position: number, nextBaseOffset: number): string | undefined {
+    if (recordBatch.baseOffset(buffer, position) < this.#logEndOffset) return 'offsets go back'
+    if (recordBatch.lastOffset(buffer, position) >= nextBaseOffset) return OVERLAP
+    const latestEpoch = this.#input.epochs.latestEpoch() ?? -1
+    const leaderEpoch = recordBatch.partitionLeaderEpoch(buffer, position)
+    return leaderEpoch >= 0 && leaderEpoch < latestEpoch ? 'leader epochs go back' : undefined
+  }
+
+  /** Puts the recovered tail in the place of the old one. */
+  async #replace(segment: LogSegment, position: number, recovered: LogSegment, temporary: string): Promise<void> {
+    if (recovered.sizeBytes === 0 && (position > 0 || this.#kept.length > 0)) {
+      await this.#disk.remove(temporary)
+      if (position > 0) {
+        await this.#cut(segment, position)
+      } else {
+        await segment.remove()
+        await this.#disk.syncFolder(this.#input.folder)
+      }
+      return
+    }
+    // Whoever still has the old file open keeps it; there is nobody yet.
+    if (position === 0) await segment.file.drop()
+    await this.#disk.rename(temporary, recovered.path('.log'))
+    await this.#disk.syncFolder(this.#input.folder)
+    if (position > 0) await this.#cut(segment, position)
+    this.#kept.push(recovered)
+  }
+
+  async #keepInPlace(segment: LogSegment, position: number, nextBaseOffset: number): Promise<string | undefined> {
+    let target = segment
+    if (position > 0) {
+      this.#logEndOffset = this.#input.recoveryPoint
+      segment.sizeBytes = position
+    } else {
+      target = this.#newSegment(segment, segment.baseOffset)
+      this.#logEndOffset = segment.baseOffset
+    }
+    // The attempt that failed has noted epochs of the very batches that are read again now.
+    this.#input.epochs.truncateFromEnd(this.#logEndOffset)
+    const checked = await this.#checkTail(segment, position, nextBaseOffset, segment.baseOffset, undefined, target)
+    await segment.withFile(async (file) => {
+      await file.truncate(checked.endPosition)
+      await datasync(file)
+    })
+    if (position === 0) {
+      await segment.file.drop()
+      this.#kept.push(target)
+    }
+    return checked.problem
+  }
+
+  async #cut(segment: LogSegment, position: number): Promise<void> {
+    await segment.withFile(async (file) => {
+      await file.truncate(position)
+      await datasync(file)
+    })
+    segment.cut(position)
+  }
+
+  async #removeFrom(segments: readonly LogSegment[], index: number): Promise<void> {
+    for (const segment of segments.slice(index).reverse()) {
+      await segment.remove()
+      await this.#disk.syncFolder(this.#input.folder)
+    }
+  }
+
+  #warn(problem: string, segment: LogSegment): void {
+    const { topicPartition, logger, recoveryPoint } = this.#input
+    logger.warn(
+      { topicPartition, segment: segment.baseOffset, recoveryPoint, logEndOffset: this.#logEndOffset, problem },
+      'the log was cut after its last good batch',
+    )
+  }
+}
+
+/** Bytes that the next segment has too: what an interrupted recovery left. They are cut, and all is well. */
+const OVERLAP = 'offsets of the next segment'
+
+function isNoSpace(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+}
