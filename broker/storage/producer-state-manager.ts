@@ -141,8 +141,10 @@ export class ProducerStateManager {
    * @throws {@link ProducerStateError} with the code for the answer; {@link RecordsError} for a malformed marker.
    */
   prepareAppend(records: Buffer, origin: ProducerAppendOrigin): PreparedAppend {
-    let updates: Map<number, ProducerAppendInfo> | undefined
-    const completedTxns: CompletedTxn[] = []
+    let info: ProducerAppendInfo | undefined
+    // A map only for appends of several producers, which none of a client is.
+    let several: Map<number, ProducerAppendInfo> | undefined
+    let completedTxns: CompletedTxn[] | undefined
     for (let position = 0, end = 0; position < records.length; position = end) {
       end = recordBatch.batchEnd(records, position)
       invariant(end > 0, 'an append is whole batches')
@@ -150,19 +152,22 @@ export class ProducerStateManager {
       const producerId = recordBatch.producerId(records, position)
       if (origin === 'client') {
         const duplicate = this.#findDuplicate(records, position, producerId)
-        if (duplicate !== undefined) return { duplicate, updates: [], completedTxns: [] }
+        if (duplicate !== undefined) return { ...nothingToUpdate, duplicate }
       }
-      updates ??= new Map<number, ProducerAppendInfo>()
-      let info = updates.get(producerId)
-      if (info === undefined) {
-        info = this.#prepareUpdate(producerId, origin)
-        updates.set(producerId, info)
+      if (info?.updated.producerId !== producerId) {
+        if (info !== undefined) several ??= new Map([[info.updated.producerId, info]])
+        info = several?.get(producerId) ?? this.#prepareUpdate(producerId, origin)
+        several?.set(producerId, info)
       }
       const completedTxn = info.append(records, position)
-      if (completedTxn !== undefined) completedTxns.push(completedTxn)
+      if (completedTxn !== undefined) (completedTxns ??= []).push(completedTxn)
     }
-    if (updates === undefined) return nothingToUpdate
-    return { duplicate: undefined, updates: [...updates.values()], completedTxns }
+    if (info === undefined) return nothingToUpdate
+    return {
+      duplicate: undefined,
+      updates: several === undefined ? [info] : [...several.values()],
+      completedTxns: completedTxns ?? nothingToUpdate.completedTxns,
+    }
   }
 
   /**

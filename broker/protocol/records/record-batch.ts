@@ -68,7 +68,8 @@ export function readInt64(buffer: Buffer, position: number): number {
 
 /** Writes an integer in the safe range as int64. */
 export function writeInt64(buffer: Buffer, value: number, position: number): void {
-  invariant(Number.isSafeInteger(value), `not an exact integer: ${value}`)
+  // The message is made only when it is needed: this runs for each batch.
+  if (!Number.isSafeInteger(value)) invariant(false, `not an exact integer: ${value}`)
   const high = Math.floor(value / TWO_POW_32)
   buffer.writeInt32BE(high, position)
   buffer.writeUInt32BE(value - high * TWO_POW_32, position + 4)
