@@ -3,7 +3,10 @@ import type { Condition, Resource } from './resource.ts'
 export interface BrokerSpec {
   /** The ordinal; fixed for the life of the cluster. */
   readonly brokerId: number
-  /** Recorded once, by the operator, from the first status: another directory id later means that the disk was lost. */
+  /**
+   * Recorded by the operator with the acknowledgement. Another one in the status means that the disk was lost; it is
+   * recorded in its turn once every entry says so.
+   */
   readonly directoryId?: string
   /** Takes no new replicas. */
   readonly cordoned?: boolean

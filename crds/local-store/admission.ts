@@ -166,10 +166,6 @@ function checkBroker(spec: JsonObject, before: JsonObject | undefined): void {
   }
   if (before === undefined) return
   check(before['brokerId'] === spec['brokerId'], 'spec.brokerId is immutable')
-  check(
-    before['directoryId'] === undefined || directoryId === undefined || before['directoryId'] === directoryId,
-    'spec.directoryId is recorded once',
-  )
 }
 
 function checkCluster(spec: JsonObject, before: JsonObject | undefined): void {
