@@ -13,7 +13,7 @@ import { BrokerConfig } from '../../crds/config/resolve.ts'
 import { openLocalStore, type LocalStore } from '../../crds/local-store/local-store.ts'
 import { entryPointer, partitionKey, type PartitionEntry } from '../../crds/partition-slice.ts'
 import { LOCAL_NAMESPACE } from '../../crds/resource.ts'
-import { StoreError, type ResourceStore } from '../../crds/resource-store.ts'
+import { StoreError, type Kind, type ResourceStore } from '../../crds/resource-store.ts'
 import { until } from '../../crds/testing/store-contract.ts'
 import { TOPIC_FINALIZER, topicObjectName, type Topic, type TopicSpec } from '../../crds/topic.ts'
 import { startControllers, type Controllers } from './controller-manager.ts'
@@ -263,6 +263,32 @@ describe('controllers', () => {
     await untilAsync(async () => (await world.topic('early')) === undefined)
   })
 
+  for (const isNew of [true, false]) {
+    it(`let no birth land after the deletion of its topic, in ${isNew ? 'a new' : 'an old'} slice`, async () => {
+      const late: (() => Promise<unknown>)[] = []
+      let isHeld = false
+      const store = wrapped(world.store, async (_write, run, kind) => {
+        if (kind !== 'PartitionSlice' || !isHeld) return await run()
+        late.push(run)
+        throw new StoreError('UnknownOutcome', 'held')
+      })
+      world.startControllers(store)
+      await world.startBroker(0)
+      if (!isNew) {
+        await world.createTopic('other')
+        await world.ready('other')
+      }
+      isHeld = true
+      await world.createTopic('t', { partitions: 2 })
+      await until(() => late.length > 0)
+      await world.store.delete('Topic', ref('t'))
+      isHeld = false
+      await untilAsync(async () => (await world.topic('t')) === undefined)
+      for (const run of late) await assert.rejects(run(), StoreError)
+      assert.deepEqual([...(await world.entries()).keys()], isNew ? [] : ['other-0'])
+    })
+  }
+
   it('keep the entries of a topic that vanished without our finalizer, and of one that is retained', async () => {
     world.startControllers()
     await world.startBroker(0)
@@ -493,14 +519,17 @@ describe('controllers', () => {
 type Write = 'create' | 'patch' | 'delete'
 
 /** A store whose writes go through `around`. */
-function wrapped(store: ResourceStore, around: <T>(write: Write, run: () => Promise<T>) => Promise<T>): ResourceStore {
+function wrapped(
+  store: ResourceStore,
+  around: <T>(write: Write, run: () => Promise<T>, kind: Kind) => Promise<T>,
+): ResourceStore {
   return {
     get: (kind, at) => store.get(kind, at),
     list: (kind) => store.list(kind),
     watch: (kind, listener) => store.watch(kind, listener),
-    create: (resource) => around('create', () => store.create(resource)),
-    patch: (kind, at, operations, options) => around('patch', () => store.patch(kind, at, operations, options)),
-    delete: (kind, at, preconditions) => around('delete', () => store.delete(kind, at, preconditions)),
+    create: (resource) => around('create', () => store.create(resource), resource.kind),
+    patch: (kind, at, operations, options) => around('patch', () => store.patch(kind, at, operations, options), kind),
+    delete: (kind, at, preconditions) => around('delete', () => store.delete(kind, at, preconditions), kind),
   }
 }
 

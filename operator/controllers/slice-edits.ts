@@ -4,6 +4,8 @@ import type { SliceView } from './slice-view.ts'
 
 /** All that is due for one slice, so that it goes in one patch. */
 export interface SliceEdit {
+  /** Raises the allocation epoch even if nothing is added or removed, so that a birth that is still on its way fails. */
+  isBarrier: boolean
   readonly births: Map<string, PartitionEntry>
   /** Entries to remove, by key: only one of this topic id. */
   readonly removals: Map<string, string>
@@ -20,7 +22,7 @@ export class SliceEdits {
   of(slice: string): SliceEdit {
     let edit = this.#edits.get(slice)
     if (edit === undefined) {
-      edit = { births: new Map(), removals: new Map(), changes: new Map() }
+      edit = { isBarrier: false, births: new Map(), removals: new Map(), changes: new Map() }
       this.#edits.set(slice, edit)
     }
     return edit
@@ -75,7 +77,7 @@ async function applyEdit(
 
 function operationsOf(edit: SliceEdit, slice: PartitionSlice): PatchOperation[] {
   const operations: PatchOperation[] = []
-  if (edit.births.size > 0 || edit.removals.size > 0) {
+  if (edit.isBarrier || edit.births.size > 0 || edit.removals.size > 0) {
     const { allocationEpoch } = slice.spec
     const path = '/spec/allocationEpoch'
     operations.push({ op: 'test', path, value: allocationEpoch }, { op: 'replace', path, value: allocationEpoch + 1 })

@@ -26,7 +26,8 @@ import type { Outcome } from './work-queue.ts'
  *  3. Read the slices again, after the record, and add the entries that no slice has, testing `allocationEpoch`.
  *  4. Say in `Topic.status` how it is.
  * A deletion: entries go, by topic id, only for a Topic that was read with our finalizer and a deletionTimestamp; when a
- * consistent read shows none, the finalizer goes. That a Topic is absent says nothing: its entries are left alone.
+ * consistent read shows none, the finalizer goes. Recorded slices in which a partition was never born move on as well, so
+ * that no birth lands after the deletion. That a Topic is absent says nothing: its entries are left alone.
  */
 export interface TopicControllerOptions {
   readonly store: ResourceStore
@@ -279,7 +280,13 @@ function addEdits(plan: TopicPlan, view: SliceView, edits: SliceEdits): Set<stri
   if (plan.isDeletion) {
     const isOurs = plan.topic.metadata.finalizers?.includes(TOPIC_FINALIZER) === true
     if (!isOurs || isRetained(plan.topic) || plan.topicId === undefined) return touched
-    for (const { slice, key, entry } of ownEntries(located, plan.topicId)) of(slice).removals.set(key, entry.topicId)
+    const own = located.filter(({ entry }) => entry.topicId === plan.topicId)
+    for (const { slice, key, entry } of own) of(slice).removals.set(key, entry.topicId)
+    // A birth whose outcome is unknown must not land once the topic is gone: its slice moves on, or exists already.
+    const born = new Set(own.map(({ partition }) => partition))
+    for (const [partition, slice] of slicesByPartition(plan.topic.status)) {
+      if (!born.has(partition)) of(slice).isBarrier = true
+    }
     return touched
   }
   for (const { slice, key, entry } of plan.births) {
