@@ -5,23 +5,15 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { NO_LEADER } from '../../crds/partition-slice.ts'
-import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import type { Partition, PartitionStats } from '../replication/partition.ts'
-import type { ReplicaManager } from '../replication/replica-manager.ts'
-import type { LogManager } from '../storage/log-manager.ts'
-import type { FetchSessionCache } from './fetch-session.ts'
+import type { Broker } from './broker.ts'
 import type { MemoryBudget } from './memory-budget.ts'
-import type { RequestMetrics } from './request-metrics.ts'
 import type { SocketServer } from './socket-server.ts'
 
 export interface MetricsSources {
-  readonly metadata: MetadataCache
-  readonly replicas: ReplicaManager
-  readonly logs: LogManager
-  readonly requests: RequestMetrics
+  readonly broker: Broker
   readonly server: SocketServer
   readonly memory: MemoryBudget
-  readonly fetchSessions: FetchSessionCache
   readonly listener: string
 }
 
@@ -60,7 +52,7 @@ function gauge(registry: Registry, name: string, help: string, value: () => numb
   })
 }
 
-function addTopicMetrics(registry: Registry, { replicas }: MetricsSources): void {
+function addTopicMetrics(registry: Registry, { broker: { replicas } }: MetricsSources): void {
   for (const [name, help, field] of TOPIC_COUNTERS) {
     new Counter({
       name: `kafka_server_brokertopicmetrics_${name}_total`,
@@ -79,7 +71,7 @@ function addTopicMetrics(registry: Registry, { replicas }: MetricsSources): void
   }
 }
 
-function addReplicaMetrics(registry: Registry, { replicas }: MetricsSources): void {
+function addReplicaMetrics(registry: Registry, { broker: { replicas } }: MetricsSources): void {
   const counting = (name: string, help: string, counts: (partition: Partition) => boolean): void => {
     gauge(registry, `kafka_server_replicamanager_${name}`, help, () => {
       let count = 0
@@ -134,7 +126,7 @@ function addReplicaMetrics(registry: Registry, { replicas }: MetricsSources): vo
   )
 }
 
-function addClusterMetrics(registry: Registry, { metadata }: MetricsSources): void {
+function addClusterMetrics(registry: Registry, { broker: { metadata } }: MetricsSources): void {
   const partitionCount = (counts: (leader: number) => boolean): number => {
     let count = 0
     for (const { partitions } of metadata.topics())
@@ -161,7 +153,7 @@ function addClusterMetrics(registry: Registry, { metadata }: MetricsSources): vo
   )
 }
 
-function addLogMetrics(registry: Registry, { replicas, logs }: MetricsSources): void {
+function addLogMetrics(registry: Registry, { broker: { replicas, logs } }: MetricsSources): void {
   const perLog = (name: string, help: string, value: (log: Partition['log']) => number): void => {
     new Gauge({
       name: `kafka_log_log_${name}`,
@@ -184,7 +176,7 @@ function addLogMetrics(registry: Registry, { replicas, logs }: MetricsSources): 
   )
 }
 
-function addRequestMetrics(registry: Registry, { requests }: MetricsSources): void {
+function addRequestMetrics(registry: Registry, { broker: { requests } }: MetricsSources): void {
   const times = (name: string, help: string, part: 'total' | 'local'): void => {
     new Gauge({
       name: `kafka_network_requestmetrics_${name}`,
@@ -218,7 +210,10 @@ function addRequestMetrics(registry: Registry, { requests }: MetricsSources): vo
   counts('errors', 'Requests that failed as a whole', 'errorCount')
 }
 
-function addServerMetrics(registry: Registry, { server, memory, fetchSessions, listener }: MetricsSources): void {
+function addServerMetrics(
+  registry: Registry,
+  { broker: { fetchSessions }, server, memory, listener }: MetricsSources,
+): void {
   new Gauge({
     name: 'kafka_server_socket_server_metrics_connection_count',
     help: 'Open client connections',

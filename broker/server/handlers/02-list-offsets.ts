@@ -10,6 +10,8 @@ import type { Partition } from '../../replication/partition.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
 
+const FIRST_VERSION_WITH_EPOCHS = 4
+
 const LATEST = -1
 const EARLIEST = -2
 const MAX_TIMESTAMP = -3
@@ -35,7 +37,7 @@ export function listOffsetsHandler(broker: BrokerContext): ApiHandler {
     versions: [1, 10],
     request: listOffsetsRequest,
     response: listOffsetsResponse,
-    handle: async (request) => {
+    handle: async (request, { apiVersion }) => {
       const isReadCommitted = request.isolationLevel === 1
       const duplicates = duplicatePartitions(request)
       const topics = []
@@ -45,7 +47,12 @@ export function listOffsetsHandler(broker: BrokerContext): ApiHandler {
           const found = duplicates.has(`${name}-${wanted.partitionIndex}`)
             ? { ...NOTHING, errorCode: ErrorCode.INVALID_REQUEST }
             : await find(broker, name, wanted, isReadCommitted)
-          answers.push({ partitionIndex: wanted.partitionIndex, ...found })
+          const { leaderEpoch, ...answer } = found
+          answers.push({
+            partitionIndex: wanted.partitionIndex,
+            ...answer,
+            ...(apiVersion >= FIRST_VERSION_WITH_EPOCHS && { leaderEpoch }),
+          })
         }
         topics.push({ name, partitions: answers })
       }
