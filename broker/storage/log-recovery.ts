@@ -9,8 +9,8 @@
  * 1. Find the position of the recovery point (its index entries below are trusted, as they were durable before it moved).
  * 2. Check the batches that follow (CRC, offsets and leader epochs don't go back), writing the good ones to a temporary
  *    file; fsync it; rename it to the segment of the first offset it may hold; fsync the folder.
- * 3. Cut the older segment at the position, and fsync it. A crash before leaves both: an older segment that reaches into
- *    the one that starts at the recovery point is cut there, at each unclean start.
+ * 3. Cut the older segment at the position, and fsync it. A crash before leaves both; so at each unclean start the segment
+ *    before the one that holds the recovery point is cut where that one starts.
  * 4. Behind the first bad byte everything goes, later segments included, the newest first.
  */
 import type { Disk, DiskFile } from '../../common/disk.ts'
@@ -67,10 +67,10 @@ class Recovery {
     let first = segments.findLastIndex((segment) => segment.baseOffset <= recoveryPoint)
     if (first < 0) first = 0
     this.#kept.push(...segments.slice(0, first))
-    const startsAtPoint = segments[first]?.baseOffset === recoveryPoint
+    const firstOffset = segments[first]?.baseOffset ?? recoveryPoint
     const previous = segments[first - 1]
-    if (startsAtPoint && previous !== undefined) await this.#cutOverlap(previous, recoveryPoint)
-    this.#logEndOffset = segments[first]?.baseOffset ?? recoveryPoint
+    if (previous !== undefined) await this.#cutOverlap(previous, firstOffset)
+    this.#logEndOffset = firstOffset
     for (let i = first; i < segments.length; i++) {
       const segment = segments[i]
       if (segment === undefined) break
@@ -106,8 +106,6 @@ class Recovery {
         return `below the recovery point: ${trusted.problem}`
       }
       if (position === segment.writtenBytes) return undefined
-      // The batches before the recovery point may end below it; the new segment starts at it all the same.
-      this.#logEndOffset = Math.max(this.#logEndOffset, Math.min(recoveryPoint, nextBaseOffset))
     } else if (segment.writtenBytes === 0) {
       if (await this.#dropIfStranded(segment)) return undefined
       segment.assumeNoIndexes()
@@ -149,7 +147,7 @@ class Recovery {
         'no space to write the recovered tail anew; it is synced in place',
       )
       await this.#disk.remove(temporary)
-      return await this.#keepInPlace(segment, position, nextBaseOffset)
+      return await this.#keepInPlace(segment, position, nextBaseOffset, baseOffset)
     }
   }
 
@@ -232,14 +230,19 @@ class Recovery {
     this.#kept.push(recovered)
   }
 
-  async #keepInPlace(segment: LogSegment, position: number, nextBaseOffset: number): Promise<string | undefined> {
+  async #keepInPlace(
+    segment: LogSegment,
+    position: number,
+    nextBaseOffset: number,
+    startOffset: number,
+  ): Promise<string | undefined> {
     let target = segment
     if (position > 0) {
-      this.#logEndOffset = this.#input.recoveryPoint
+      this.#logEndOffset = startOffset
       segment.sizeBytes = position
     } else {
       target = this.#newSegment(segment, segment.baseOffset)
-      this.#logEndOffset = segment.baseOffset
+      this.#logEndOffset = startOffset
     }
     // The attempt that failed has noted epochs of the very batches that are read again now.
     this.#input.epochs.truncateFromEnd(this.#logEndOffset)
