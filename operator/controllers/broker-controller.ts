@@ -25,7 +25,8 @@ import type { Outcome } from './work-queue.ts'
  *  2. Give each entry that lists the broker the new epoch, with what a restart means for ISR and leader, in one patch per
  *     slice that tests the whole entries as they were read; re-read and re-decide until a consistent read shows no entry
  *     without the epoch.
- *  3. Record the directory in `Broker.spec`, then the acknowledgement in `Broker.status`, testing the incarnation.
+ *  3. Record the directory in `Broker.spec`, then the acknowledgement in `Broker.status`, testing the whole
+ *     object as it was read.
  * A crash between them is repaired by doing all of it again with a higher epoch. Entries that get another epoch later (they
  * were born while the acknowledgement was under way) are mended in the same way under the epoch that was acknowledged.
  *
@@ -125,28 +126,14 @@ export class BrokerController {
     const { status } = broker
     invariant(status?.incarnation !== undefined, 'a broker without an incarnation is not acknowledged')
     const { incarnation, directoryId } = status
+    let current = broker
     try {
       if (directoryId !== undefined && directoryId !== broker.spec.directoryId) {
-        const expected = broker.spec.directoryId
-        await store.patch('Broker', refOf(broker), [
-          { op: 'test', path: '/metadata/uid', value: broker.metadata.uid },
-          { op: 'test', path: '/status/incarnation', value: incarnation },
-          ...(expected === undefined
-            ? []
-            : [{ op: 'test', path: '/spec/directoryId', value: expected } satisfies PatchOperation]),
-          { op: 'add', path: '/spec/directoryId', value: directoryId },
-        ])
+        const operation = { op: 'add', path: '/spec/directoryId', value: directoryId } as const
+        current = await store.patch('Broker', refOf(broker), [versionTest(current), operation])
       }
-      await store.patch(
-        'Broker',
-        refOf(broker),
-        [
-          { op: 'test', path: '/metadata/uid', value: broker.metadata.uid },
-          { op: 'test', path: '/status/incarnation', value: incarnation },
-          { op: 'add', path: '/status/acknowledged', value: { incarnation, brokerEpoch } },
-        ],
-        { subresource: 'status' },
-      )
+      const acknowledgement = { op: 'add', path: '/status/acknowledged', value: { incarnation, brokerEpoch } } as const
+      await store.patch('Broker', refOf(broker), [versionTest(current), acknowledgement], { subresource: 'status' })
     } catch (error) {
       return outcomeOf(error)
     }
@@ -201,6 +188,14 @@ function highestEpochIn(slices: readonly PartitionSlice[]): number {
     }
   }
   return highest
+}
+
+/**
+ * The whole object as it was read: the incarnation alone would let an acknowledgement whose outcome was unknown land after
+ * the one that followed it, and take the epoch back.
+ */
+function versionTest(broker: Broker): PatchOperation {
+  return { op: 'test', path: '/metadata/resourceVersion', value: broker.metadata.resourceVersion }
 }
 
 /** An unknown directory of a broker that holds something is a lost one: its Broker object was made anew. */

@@ -384,6 +384,28 @@ describe('controllers', () => {
     assert.equal((await world.entry('t-0')).leaderEpoch, 1)
   })
 
+  it('lets no acknowledgement land after the one that followed it', async () => {
+    const late: (() => Promise<unknown>)[] = []
+    const store = wrapped(world.store, async (_write, run, kind) => {
+      if (kind !== 'Broker' || late.length === 2) return await run()
+      late.push(run)
+      throw new StoreError('UnknownOutcome', 'held')
+    })
+    await world.registerBroker(0)
+    const controllers = world.startControllers()
+    await world.startBroker(0)
+    await world.createTopic('t')
+    await world.ready('t')
+    await controllers.close()
+    world.startControllers(store)
+    const epoch = await world.startBroker(0)
+    assert.equal(late.length, 2)
+    for (const run of late) await assert.rejects(run(), StoreError)
+    const broker = await world.store.get('Broker', ref(brokerObjectName(0)))
+    assert.equal(broker?.status?.acknowledged?.brokerEpoch, epoch)
+    assert.deepEqual((await world.entry('t-0')).brokerEpochs, [epoch])
+  })
+
   it('mends an entry that carries the epoch of an earlier incarnation', async () => {
     world.startControllers()
     await world.startBroker(0)
