@@ -118,6 +118,7 @@ async function check(disk: MemoryDisk, expectation: Expectation, endOffset: numb
   assert.ok(log.logStartOffset <= expectation.maxLogStartOffset, `the log starts at ${log.logStartOffset}`)
   assert.equal(log.flushedOffset, log.logEndOffset)
   await checkContent(log, expectation, endOffset)
+  await checkFiles(disk)
   await checkProducer(log)
   return manager
 }
@@ -145,6 +146,17 @@ async function checkContent(log: UnifiedLog, expectation: Expectation, endOffset
     nextOffset = recordBatch.nextOffset(batch, 0)
   }
   if (nextOffset >= 0) assert.equal(nextOffset, log.logEndOffset)
+}
+
+/** Each segment file ends where the next one starts. */
+async function checkFiles(disk: MemoryDisk): Promise<void> {
+  const names = (await disk.list('/data/t-0')).map((entry) => entry.name).filter((name) => name.endsWith('.log'))
+  let nextOffset = -1
+  for (const name of names.sort()) {
+    const records = disk.peek(`/data/t-0/${name}`) ?? Buffer.alloc(0)
+    assert.ok(nextOffset <= Number(name.slice(0, 20)), `${name} starts below the end of the segment before it`)
+    for (const position of recordBatch.batchPositions(records)) nextOffset = recordBatch.nextOffset(records, position)
+  }
 }
 
 /** The last batch, sent again, is a duplicate, and the one after it is taken. */
