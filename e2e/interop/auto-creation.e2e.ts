@@ -36,7 +36,13 @@ describe('auto-creation of topics', () => {
 
   it('on: an invalid name is refused', async () => {
     await assert.rejects(
-      world().clients.kafkajs.write({ topic: 'not/valid', partition: 0, codec: 'none', records: [record('x')], autoCreate: true }),
+      world().clients.kafkajs.write({
+        topic: 'not/valid',
+        partition: 0,
+        codec: 'none',
+        records: [record('x')],
+        autoCreate: true,
+      }),
       (error) => error instanceof ClientError && error.kafka === 'INVALID_TOPIC_EXCEPTION',
     )
   })
@@ -66,7 +72,9 @@ describe('auto-creation of topics', () => {
           clients[name].write({ topic, partition: 0, codec: 'none', records: [record('x')], autoCreate: true }),
           (error) => {
             assert.ok(error instanceof ClientError, String(error))
-            assert.equal(error.kafka, 'UNKNOWN_TOPIC_OR_PARTITION', error.message)
+            // @platformatic/kafka says it in its own words.
+            if (name === 'kafkajs') assert.equal(error.kafka, 'UNKNOWN_TOPIC_OR_PARTITION', error.message)
+            else assert.match(error.message, /Unknown topic/)
             return true
           },
         )

@@ -68,7 +68,11 @@ export interface CreateTopicRequest {
 
 export interface DescribedTopic {
   readonly topicId?: string
-  readonly partitions: readonly { readonly partition: number; readonly leader: number; readonly replicas: readonly number[] }[]
+  readonly partitions: readonly {
+    readonly partition: number
+    readonly leader: number
+    readonly replicas: readonly number[]
+  }[]
 }
 
 export interface DescribedConfig {
@@ -142,7 +146,12 @@ export class WorkerClient implements InteropClient {
   readonly #waiting = new Map<number, { operation: string; resolve: (answer: Answer) => void }>()
   #nextId = 1
 
-  constructor(traits: ClientTraits, command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  constructor(
+    traits: ClientTraits,
+    command: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ) {
     this.traits = traits
     this.#process = new LongProcess(command, args, {
       env,

@@ -16,7 +16,9 @@ describe('compression.type of the topic', () => {
     for (const writer of ['java', 'confluent-kafka-python', 'kafkajs'] as const) {
       for (const codec of (['none', 'lz4', 'gzip'] as const).slice(0, writer === 'java' ? 3 : 1)) {
         it(`${type}, written by ${writer} with ${codec}`, async () => {
-          const topic = await world().createTopic(topicName(`recompressed-${type}`), { config: { 'compression.type': type } })
+          const topic = await world().createTopic(topicName(`recompressed-${type}`), {
+            config: { 'compression.type': type },
+          })
           world().expectedCodecs.set(topic, { codec: codecOnDisk, isAll: true })
           const records = edgeRecords(clientTraits[writer])
           await world().clients[writer].write({ topic, partition: 0, codec, records, idempotent: true })

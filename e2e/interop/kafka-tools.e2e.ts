@@ -28,7 +28,16 @@ describe("Kafka's tools", () => {
   describe('kafka-topics', () => {
     it('create, describe, alter, list, delete', async () => {
       const topic = topicName('tool')
-      const created = await run('kafka-topics', '--create', '--topic', topic, '--partitions', '3', '--config', 'retention.ms=3600000')
+      const created = await run(
+        'kafka-topics',
+        '--create',
+        '--topic',
+        topic,
+        '--partitions',
+        '3',
+        '--config',
+        'retention.ms=3600000',
+      )
       assert.match(created, new RegExp(`Created topic ${topic}`))
       const described = await run('kafka-topics', '--describe', '--topic', topic)
       assert.match(described, /TopicId: [\w-]{22}/)
@@ -40,7 +49,10 @@ describe("Kafka's tools", () => {
       assert.match(await run('kafka-topics', '--describe', '--topic', topic), /PartitionCount: 6/)
       assert.ok((await run('kafka-topics', '--list')).split('\n').includes(topic))
       assert.match(await runRefused('kafka-topics', '--create', '--topic', topic), /already exists/)
-      assert.match(await runRefused('kafka-topics', '--alter', '--topic', topic, '--partitions', '2'), /InvalidPartitionsException|would not be an increase/)
+      assert.match(
+        await runRefused('kafka-topics', '--alter', '--topic', topic, '--partitions', '2'),
+        /InvalidPartitionsException|would not be an increase/,
+      )
       await run('kafka-topics', '--create', '--if-not-exists', '--topic', topic)
       await run('kafka-topics', '--delete', '--topic', topic)
       assert.ok(!(await run('kafka-topics', '--list')).split('\n').includes(topic))
@@ -66,16 +78,34 @@ describe("Kafka's tools", () => {
     it('of topics', async () => {
       const topic = await world().createTopic(topicName('tool'))
       const entity = ['--entity-type', 'topics', '--entity-name', topic]
-      await run('kafka-configs', '--alter', ...entity, '--add-config', 'retention.ms=7200000,cleanup.policy=[compact,delete]')
+      await run(
+        'kafka-configs',
+        '--alter',
+        ...entity,
+        '--add-config',
+        'retention.ms=7200000,cleanup.policy=[compact,delete]',
+      )
       const described = await run('kafka-configs', '--describe', ...entity)
-      assert.match(described, /retention\.ms=7200000 sensitive=false synonyms=\{DYNAMIC_TOPIC_CONFIG:retention\.ms=7200000/)
+      assert.match(
+        described,
+        /retention\.ms=7200000 sensitive=false synonyms=\{DYNAMIC_TOPIC_CONFIG:retention\.ms=7200000/,
+      )
       assert.match(described, /cleanup\.policy=compact,delete /)
       const all = await run('kafka-configs', '--describe', '--all', ...entity)
-      assert.match(all, /segment\.bytes=1073741824 sensitive=false synonyms=\{DEFAULT_CONFIG:log\.segment\.bytes=1073741824\}/)
+      assert.match(
+        all,
+        /segment\.bytes=1073741824 sensitive=false synonyms=\{DEFAULT_CONFIG:log\.segment\.bytes=1073741824\}/,
+      )
       await run('kafka-configs', '--alter', ...entity, '--delete-config', 'cleanup.policy')
       assert.doesNotMatch(await run('kafka-configs', '--describe', ...entity), /cleanup\.policy/)
-      assert.match(await runRefused('kafka-configs', '--alter', ...entity, '--add-config', 'retention.ms=soon'), /InvalidConfigurationException|ConfigException|Invalid value soon/)
-      assert.match(await runRefused('kafka-configs', '--alter', ...entity, '--add-config', 'no.such.key=1'), /Unknown topic config name|InvalidConfigurationException/)
+      assert.match(
+        await runRefused('kafka-configs', '--alter', ...entity, '--add-config', 'retention.ms=soon'),
+        /InvalidConfigurationException|ConfigException|Invalid value soon/,
+      )
+      assert.match(
+        await runRefused('kafka-configs', '--alter', ...entity, '--add-config', 'no.such.key=1'),
+        /Unknown topic config name|InvalidConfigurationException/,
+      )
     })
 
     it('of brokers', async () => {
@@ -170,8 +200,21 @@ describe("Kafka's tools", () => {
   }
 
   it('partition-consumer reads what producer-perf-test wrote', async () => {
-    const topic = await world().createTopic(topicName('perf'), { partitions: 3, config: { 'segment.bytes': '1048576' } })
-    await run('kafka-producer-perf-test', '--topic', topic, '--num-records', '30000', '--record-size', '300', '--throughput', '-1')
+    const topic = await world().createTopic(topicName('perf'), {
+      partitions: 3,
+      config: { 'segment.bytes': '1048576' },
+    })
+    await run(
+      'kafka-producer-perf-test',
+      '--topic',
+      topic,
+      '--num-records',
+      '30000',
+      '--record-size',
+      '300',
+      '--throughput',
+      '-1',
+    )
     const { stdout } = await world().tools.runOk('partition-consumer', [world().broker.bootstrap, topic, '30000'])
     const summary = JSON.parse(stdout) as { records: number; bytes: number }
     assert.deepEqual([summary.records, summary.bytes], [30_000, 9_000_000])

@@ -4,7 +4,15 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 
 import { describeFailure, runProgram, runProgramOk } from '../lib/process.ts'
-import { ClientError, type ClientTraits, type InteropClient, type JsonBytes, type ReadRecord, type ReadRequest, type WriteRequest } from './client.ts'
+import {
+  ClientError,
+  type ClientTraits,
+  type InteropClient,
+  type JsonBytes,
+  type ReadRecord,
+  type ReadRequest,
+  type WriteRequest,
+} from './client.ts'
 
 const wholeValueBytes = 65_536
 
@@ -92,7 +100,12 @@ export class KcatClient implements InteropClient {
     // Nothing lives between two runs.
   }
 
-  #failure(operation: string, args: readonly string[], stderr: string, result: { status: number; stdout: string }): Error {
+  #failure(
+    operation: string,
+    args: readonly string[],
+    stderr: string,
+    result: { status: number; stdout: string },
+  ): Error {
     const named = /: ([A-Z_]{6,}|Broker: [^:\n]+)/.exec(stderr)?.[1] ?? 'UNKNOWN'
     const text = describeFailure(this.#program, args, { ...result, stderr, stdoutBytes: Buffer.alloc(0), wallMs: 0 })
     return new ClientError('kcat', operation, named, text)

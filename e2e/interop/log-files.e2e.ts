@@ -71,7 +71,8 @@ describe('the files left behind', () => {
       const metadata = readFileSync(join(folder, 'partition.metadata'), 'utf8')
       assert.match(metadata, /^version: 0\ntopic_id: [\w-]{22}\n?$/, folder)
       const checkpoint = join(folder, 'leader-epoch-checkpoint')
-      if (existsSync(checkpoint)) assert.match(readFileSync(checkpoint, 'utf8'), /^0\n(\d+)\n(\d+ \d+\n?)*$/, checkpoint)
+      if (existsSync(checkpoint))
+        assert.match(readFileSync(checkpoint, 'utf8'), /^0\n(\d+)\n(\d+ \d+\n?)*$/, checkpoint)
     }
     const root = world().broker.dataFolder
     for (const name of ['recovery-point-offset-checkpoint', 'log-start-offset-checkpoint']) {
@@ -88,7 +89,10 @@ describe('the files left behind', () => {
 
   it('after kill -9 under load and recovery: what was acknowledged is there, the files are accepted', async function () {
     this.timeout(600_000)
-    const topic = await world().createTopic(topicName('kill'), { partitions: 2, config: { 'segment.bytes': '1048576' } })
+    const topic = await world().createTopic(topicName('kill'), {
+      partitions: 2,
+      config: { 'segment.bytes': '1048576' },
+    })
     let acknowledged = 0
     const producer = world().tools.start(
       'kafka-verifiable-producer',

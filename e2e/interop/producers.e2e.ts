@@ -11,7 +11,13 @@ describe('producers', () => {
       const count = name === 'kcat' ? 5 : 1000
       const value = 'v'.repeat(500)
       const records = Array.from({ length: count }, (_, index) => record(`${index} ${value}`))
-      const offsets = await world().clients[name].write({ topic, partition: 0, codec: 'none', records, idempotent: true })
+      const offsets = await world().clients[name].write({
+        topic,
+        partition: 0,
+        codec: 'none',
+        records,
+        idempotent: true,
+      })
       assert.deepEqual(
         offsets,
         records.map((_, index) => index),
@@ -49,7 +55,9 @@ describe('producers', () => {
     const writers = ['java', 'kafkajs', '@confluentinc/kafka-javascript', 'confluent-kafka-python'] as const
     await Promise.all(
       writers.map((name) => {
-        const records = Array.from({ length: 300 }, (_, index) => record(`${index}`, { key: Buffer.from(name).toString('base64') }))
+        const records = Array.from({ length: 300 }, (_, index) =>
+          record(`${index}`, { key: Buffer.from(name).toString('base64') }),
+        )
         return world().clients[name].write({ topic, partition: 0, codec: 'none', records, idempotent: true })
       }),
     )

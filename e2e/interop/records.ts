@@ -29,7 +29,9 @@ export function record(value: string | null, more: Partial<WriteRecord> = {}): W
  */
 export function edgeRecords(writer: ClientTraits): WriteRecord[] {
   const isKcat = writer.name === 'kcat'
-  const anyBytes = isKcat ? base64('not only ascii: äöü ✓') : base64(Uint8Array.from({ length: 256 }, (_, byte) => byte))
+  const anyBytes = isKcat
+    ? base64('not only ascii: äöü ✓')
+    : base64(Uint8Array.from({ length: 256 }, (_, byte) => byte))
   const records: WriteRecord[] = [
     { key: base64('key'), value: base64('value'), headers: [] },
     { key: null, value: base64('no key'), headers: [] },
@@ -62,7 +64,8 @@ export function edgeRecords(writer: ClientTraits): WriteRecord[] {
       { key: null, value: base64('empty header value'), headers: [['empty', '']] },
     )
   }
-  if (writer.emptyKeys) records.push({ key: '', value: base64('empty key'), headers: [] }, { key: '', value: '', headers: [] })
+  if (writer.emptyKeys)
+    records.push({ key: '', value: base64('empty key'), headers: [] }, { key: '', value: '', headers: [] })
   if (writer.nullHeaderValues) records.push({ key: null, value: base64('null header'), headers: [['nothing', null]] })
   if (isKcat) return records
   return records.map((one, index) => ({ ...one, timestamp: pastMs + index * 1000 - (index % 3) * 2500 }))
@@ -73,7 +76,13 @@ export function expectedRecords(written: readonly WriteRecord[], firstOffset: nu
   return written.map((one, index) => {
     if (typeof one.key === 'object' && one.key !== null) throw new Error('keys are never files')
     if (typeof one.value === 'object' && one.value !== null) throw new Error('give the expected digest instead')
-    return { offset: firstOffset + index, timestamp: one.timestamp ?? -1, key: one.key, value: one.value, headers: one.headers }
+    return {
+      offset: firstOffset + index,
+      timestamp: one.timestamp ?? -1,
+      key: one.key,
+      value: one.value,
+      headers: one.headers,
+    }
   })
 }
 

@@ -60,7 +60,11 @@ describe('timestamps', () => {
       if (!clientTraits[name].admin) continue
       for (const [at, offset] of lookUps) {
         if (at === 'maxTimestamp' && !clientTraits[name].maxTimestamp) continue
-        const found = await world().clients[name].call<{ offset: number }>('listOffset', { topic, partition: 0, at: String(at) })
+        const found = await world().clients[name].call<{ offset: number }>('listOffset', {
+          topic,
+          partition: 0,
+          at: String(at),
+        })
         assert.equal(found.offset, offset, `${name} at ${at}`)
       }
     }
@@ -91,7 +95,9 @@ describe('timestamps', () => {
     const topic = await world().createTopic(topicName('segments'), { config: { 'segment.bytes': '1048576' } })
     const value = 'x'.repeat(50_000)
     for (let batch = 0; batch < 6; batch++) {
-      const records = Array.from({ length: 10 }, (_, index) => record(value, { timestamp: startMs + batch * 10 + index }))
+      const records = Array.from({ length: 10 }, (_, index) =>
+        record(value, { timestamp: startMs + batch * 10 + index }),
+      )
       await world().java.write({ topic, partition: 0, codec: 'none', records })
     }
     for (const offset of [0, 13, 29, 31, 59]) {
@@ -112,7 +118,12 @@ describe('timestamps', () => {
           writer,
         )
       }
-      const offsets = await world().clients[writer].write({ topic, partition: 0, codec: 'none', records: [record('x')] })
+      const offsets = await world().clients[writer].write({
+        topic,
+        partition: 0,
+        codec: 'none',
+        records: [record('x')],
+      })
       assert.equal(offsets.length, 1)
     }
   })

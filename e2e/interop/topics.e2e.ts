@@ -65,6 +65,8 @@ describe('topics', () => {
           (await listTopics(other)).includes(topic) ? undefined : true,
         )
       }
+      // kafkajs and @platformatic/kafka don't tell.
+      if (name === 'kafkajs' || name === '@platformatic/kafka') return
       await assertRefused(name, 'deleteTopic', { topic }, 'UNKNOWN_TOPIC_OR_PARTITION')
     })
 
@@ -102,18 +104,39 @@ describe('topics', () => {
 
   it('names that differ only in . and _ collide', async () => {
     const topic = await world().createTopic(topicName('a.b'))
-    await assertRefused('java', 'createTopic', { topic: topic.replaceAll('.', '_'), partitions: 1 }, 'INVALID_TOPIC_EXCEPTION')
+    await assertRefused(
+      'java',
+      'createTopic',
+      { topic: topic.replaceAll('.', '_'), partitions: 1 },
+      'INVALID_TOPIC_EXCEPTION',
+    )
   })
 
   for (const name of admins.filter((one) => clientTraits[one].validateOnly)) {
     it(`validate-only creation makes nothing (${name})`, async () => {
       const topic = topicName('validated')
-      await world().clients[name].call('createTopic', { topic, partitions: 2, replicationFactor: 1, validateOnly: true })
+      await world().clients[name].call('createTopic', {
+        topic,
+        partitions: 2,
+        replicationFactor: 1,
+        validateOnly: true,
+      })
       assert.ok(!(await listTopics('java')).includes(topic))
-      const wrong = { topic, partitions: 2, replicationFactor: 1, validateOnly: true, config: { 'retention.ms': 'soon' } }
+      const wrong = {
+        topic,
+        partitions: 2,
+        replicationFactor: 1,
+        validateOnly: true,
+        config: { 'retention.ms': 'soon' },
+      }
       await assertRefused(name, 'createTopic', wrong, 'INVALID_CONFIG')
       const existing = await world().createTopic(topicName('existing'))
-      await assertRefused(name, 'createTopic', { topic: existing, partitions: 1, replicationFactor: 1, validateOnly: true }, 'TOPIC_ALREADY_EXISTS')
+      await assertRefused(
+        name,
+        'createTopic',
+        { topic: existing, partitions: 1, replicationFactor: 1, validateOnly: true },
+        'TOPIC_ALREADY_EXISTS',
+      )
       await world().clients[name].call('createPartitions', { topic: existing, count: 4, validateOnly: true })
       assert.equal((await describeTopic('java', existing)).partitions.length, 1)
     })
@@ -138,11 +161,16 @@ describe('topics', () => {
     const before = await describeTopic('java', topic)
     const old = [record('old 0'), record('old 1')]
     await world().java.write({ topic, partition: 0, codec: 'none', records: old })
-    const seenByPlatformatic = await world().clients['@platformatic/kafka'].call<{ topicIdHex: string }>('describeTopic', { topic })
+    const seenByPlatformatic = await world().clients['@platformatic/kafka'].call<{ topicIdHex: string }>(
+      'describeTopic',
+      { topic },
+    )
     assert.equal(seenByPlatformatic.topicIdHex, Buffer.from(before.topicId ?? '', 'base64url').toString('hex'))
 
     await world().java.call('deleteTopic', { topic })
-    await waitFor('the topic to be gone', 10_000, async () => ((await listTopics('java')).includes(topic) ? undefined : true))
+    await waitFor('the topic to be gone', 10_000, async () =>
+      (await listTopics('java')).includes(topic) ? undefined : true,
+    )
     await waitFor('the topic to be made again', 10_000, async () =>
       world()
         .java.call('createTopic', { topic, partitions: 1 })
@@ -157,12 +185,20 @@ describe('topics', () => {
     const records = [record('new')]
     for (const [index, name] of clientNames.entries()) {
       // Clients that knew the old topic must find the new one.
-      const offsets = await world().clients[name].write({ topic, partition: 0, codec: 'none', records: [record('new')] })
+      const offsets = await world().clients[name].write({
+        topic,
+        partition: 0,
+        codec: 'none',
+        records: [record('new')],
+      })
       assert.deepEqual(offsets, [index], name)
     }
     for (const name of clientNames) {
       const seen = await world().clients[name].read({ topic, partition: 0, offset: 0, count: clientNames.length })
-      const expected = expectedRecords(clientNames.flatMap(() => records), 0).map((one) => ({ ...one, timestamp: -1 }))
+      const expected = expectedRecords(
+        clientNames.flatMap(() => records),
+        0,
+      ).map((one) => ({ ...one, timestamp: -1 }))
       assertSameRecords(seen, expected, clientTraits[name])
     }
   })

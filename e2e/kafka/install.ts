@@ -59,7 +59,16 @@ export async function compileJavaPrograms(kafka: string): Promise<string> {
   requireProgram('javac', "a Java Development Kit compiles the suites' Java programs", ['-version'])
   const part = `${folder}.part-${process.pid}`
   mkdirSync(part, { recursive: true })
-  await runProgramOk('javac', ['--release', '17', '-Xlint:all,-processing', '-cp', join(kafka, 'lib', '*'), '-d', part, ...sources])
+  await runProgramOk('javac', [
+    '--release',
+    '17',
+    '-Xlint:all,-processing',
+    '-cp',
+    join(kafka, 'lib', '*'),
+    '-d',
+    part,
+    ...sources,
+  ])
   moveIntoPlace(part, folder)
   return folder
 }

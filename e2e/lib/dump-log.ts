@@ -43,7 +43,8 @@ export async function dumpLogFiles(tools: KafkaTools, dataFolder: string): Promi
     for (const some of inChunks(chosen, 200)) {
       const result = await tools.run('kafka-dump-log', [...flags, '--files', some.join(',')], { timeoutMs: 600_000 })
       let file = ''
-      if (result.status !== 0) complaints.push(`status ${result.status} of ${flags.join(' ')}: ${result.stderr.slice(-2000)}`)
+      if (result.status !== 0)
+        complaints.push(`status ${result.status} of ${flags.join(' ')}: ${result.stderr.slice(-2000)}`)
       for (const line of result.stdout.split('\n')) {
         if (line.startsWith('Dumping ')) file = line.slice('Dumping '.length)
         const codec = batchLine.exec(line)?.[1]
@@ -69,7 +70,10 @@ function isComplaint(line: string): boolean {
 
 function countBatch(codecs: Map<string, Map<string, number>>, partition: string, codec: string): void {
   let counts = codecs.get(partition)
-  if (counts === undefined) codecs.set(partition, (counts = new Map()))
+  if (counts === undefined) {
+    counts = new Map<string, number>()
+    codecs.set(partition, counts)
+  }
   counts.set(codec, (counts.get(codec) ?? 0) + 1)
 }
 
@@ -78,7 +82,8 @@ function logFiles(folder: string): string[] {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) {
-      if (entry.name.startsWith('__cluster_metadata-')) continue
+      // Folders of deleted topics wait for removal in whatever state a kill left them.
+      if (/^__cluster_metadata-|-(delete|stray)$/.test(entry.name)) continue
       found.push(...logFiles(path))
     } else if (/\.(log|index|timeindex|txnindex|snapshot)$/.test(entry.name) && /^\d{20}\./.test(entry.name)) {
       // The tool can't map an empty file.

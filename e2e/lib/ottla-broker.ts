@@ -64,7 +64,8 @@ export class OttlaBroker implements BrokerProcess {
     const first = await Promise.race([ready, started.exit, late])
     clearTimeout(timer)
     if (first !== 'ready') {
-      const what = first === 'late' ? `said nothing of being ready within ${timeoutMs} ms` : `ended (${JSON.stringify(first)})`
+      const what =
+        first === 'late' ? `said nothing of being ready within ${timeoutMs} ms` : `ended (${JSON.stringify(first)})`
       if (first === 'late') await started.stop(1000)
       throw new Error(`Ottla ${what} while starting\n${this.logTail()}`)
     }

@@ -55,7 +55,10 @@ export async function waitUntilServing(
   while (performance.now() < endMs && isAlive()) {
     try {
       const found = await probeMetadata(host, port, topics)
-      if (found.brokerCount > 0 && topics.every((name) => (found.leaderCounts.get(name) ?? 0) >= (leaders[name] ?? 0))) {
+      if (
+        found.brokerCount > 0 &&
+        topics.every((name) => (found.leaderCounts.get(name) ?? 0) >= (leaders[name] ?? 0))
+      ) {
         return
       }
       last = new Error(`incomplete metadata: ${found.brokerCount} brokers, ${JSON.stringify([...found.leaderCounts])}`)
@@ -65,7 +68,9 @@ export async function waitUntilServing(
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   throw new Error(
-    isAlive() ? `${host}:${port} did not serve within ${timeoutMs} ms` : `the broker at ${host}:${port} ended while starting`,
+    isAlive()
+      ? `${host}:${port} did not serve within ${timeoutMs} ms`
+      : `the broker at ${host}:${port} ended while starting`,
     { cause: last },
   )
 }
@@ -92,8 +97,8 @@ function shortString(text: string): Buffer {
 
 function parseMetadata(body: Buffer): ProbedMetadata {
   let position = 0
-  const int32 = (): number => (position += 4, body.readInt32BE(position - 4))
-  const int16 = (): number => (position += 2, body.readInt16BE(position - 2))
+  const int32 = (): number => ((position += 4), body.readInt32BE(position - 4))
+  const int16 = (): number => ((position += 2), body.readInt16BE(position - 2))
   const string = (): string | null => {
     const length = int16()
     if (length < 0) return null

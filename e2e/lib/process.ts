@@ -44,16 +44,16 @@ export async function runProgram(
   // A program may end without reading all its input (EPIPE); its status tells whether that was right.
   child.stdin.on('error', () => undefined)
   child.stdin.end(options.input ?? '')
-  let isLate = false
+  const late = new AbortController()
   const timer = setTimeout(() => {
-    isLate = true
+    late.abort()
     child.kill('SIGKILL')
   }, timeoutMs)
   try {
     const [status] = (await once(child, 'close')) as [number | null]
     const stdoutBytes = Buffer.concat(out)
     const stderr = Buffer.concat(err).toString()
-    if (isLate) {
+    if (late.signal.aborted) {
       throw new Error(
         `${command} ${args.join(' ')}\ndid not end within ${timeoutMs} ms; its output ends with\n${tail(stdoutBytes.toString())}\n${tail(stderr)}`,
       )

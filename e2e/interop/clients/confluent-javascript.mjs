@@ -10,7 +10,8 @@ const connected = (client) =>
   new Promise((resolve, reject) =>
     client.connect({ timeout: 10000 }, (error) => (error ? reject(error) : resolve(client))),
   )
-const call = (start) => new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value))))
+const call = (start) =>
+  new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value))))
 const disconnected = (client) => new Promise((resolve) => client.disconnect(() => resolve()))
 
 const admin = AdminClient.create(bootstrap)
@@ -57,7 +58,15 @@ async function write(request) {
   producer.setPollInterval(5)
   for (const [index, record] of request.records.entries()) {
     const headers = (record.headers ?? []).map(([key, value]) => ({ [key]: toBytes(value) }))
-    producer.produce(request.topic, request.partition, toBytes(record.value), toBytes(record.key), record.timestamp ?? null, index, headers)
+    producer.produce(
+      request.topic,
+      request.partition,
+      toBytes(record.value),
+      toBytes(record.key),
+      record.timestamp ?? null,
+      index,
+      headers,
+    )
   }
   await done
   await disconnected(producer)
@@ -94,7 +103,12 @@ const operations = {
   createTopic: (r) =>
     call((done) =>
       admin.createTopic(
-        { topic: r.topic, num_partitions: r.partitions ?? -1, replication_factor: r.replicationFactor ?? -1, config: r.config ?? {} },
+        {
+          topic: r.topic,
+          num_partitions: r.partitions ?? -1,
+          replication_factor: r.replicationFactor ?? -1,
+          config: r.config ?? {},
+        },
         10000,
         done,
       ),
@@ -117,7 +131,10 @@ const operations = {
   listOffset: async (r) => {
     const { OffsetSpec } = library.RdKafka ?? library.KafkaJS ?? {}
     const special = { earliest: -2, latest: -1, maxTimestamp: -3 }
-    const spec = OffsetSpec === undefined ? { timestamp: special[r.at] ?? Number(r.at) } : new OffsetSpec(special[r.at] ?? Number(r.at))
+    const spec =
+      OffsetSpec === undefined
+        ? { timestamp: special[r.at] ?? Number(r.at) }
+        : new OffsetSpec(special[r.at] ?? Number(r.at))
     const [found] = await call((done) =>
       admin.listOffsets([{ topic: r.topic, partition: r.partition, offset: spec }], { timeout: 10000 }, done),
     )

@@ -4,7 +4,8 @@ import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { requireClient, serve, toBytes, toText } from './worker.mjs'
 
-const { Kafka, CompressionTypes, CompressionCodecs, ConfigResourceTypes, logLevel, Partitioners } = requireClient('kafkajs')
+const { Kafka, CompressionTypes, CompressionCodecs, ConfigResourceTypes, logLevel, Partitioners } =
+  requireClient('kafkajs')
 const Cluster = requireClient('kafkajs/src/cluster')
 const createSocketFactory = requireClient('kafkajs/src/network/socketFactory')
 const { createLogger } = requireClient('kafkajs/src/loggers')
@@ -161,7 +162,13 @@ const operations = {
   describeConfig: async (r) => {
     const type = r.broker ? ConfigResourceTypes.BROKER : ConfigResourceTypes.TOPIC
     const answer = await admin.describeConfigs({ includeSynonyms: true, resources: [{ type, name: r.topic }] })
-    const sources = { 1: 'DYNAMIC_TOPIC_CONFIG', 2: 'DYNAMIC_BROKER_CONFIG', 3: 'DYNAMIC_DEFAULT_BROKER_CONFIG', 4: 'STATIC_BROKER_CONFIG', 5: 'DEFAULT_CONFIG' }
+    const sources = {
+      1: 'DYNAMIC_TOPIC_CONFIG',
+      2: 'DYNAMIC_BROKER_CONFIG',
+      3: 'DYNAMIC_DEFAULT_BROKER_CONFIG',
+      4: 'STATIC_BROKER_CONFIG',
+      5: 'DEFAULT_CONFIG',
+    }
     return Object.fromEntries(
       answer.resources[0].configEntries.map((e) => [
         e.configName,
@@ -180,12 +187,17 @@ const operations = {
       const found = (await admin.fetchTopicOffsets(r.topic)).find((p) => p.partition === r.partition)
       return { offset: Number(r.at === 'earliest' ? found.low : found.high) }
     }
-    const found = (await admin.fetchTopicOffsetsByTimestamp(r.topic, Number(r.at))).find((p) => p.partition === r.partition)
+    const found = (await admin.fetchTopicOffsetsByTimestamp(r.topic, Number(r.at))).find(
+      (p) => p.partition === r.partition,
+    )
     return { offset: Number(found.offset) }
   },
   describeCluster: async () => {
     const cluster = await admin.describeCluster()
-    return { clusterId: cluster.clusterId, nodes: cluster.brokers.map((b) => ({ id: b.nodeId, host: b.host, port: b.port })) }
+    return {
+      clusterId: cluster.clusterId,
+      nodes: cluster.brokers.map((b) => ({ id: b.nodeId, host: b.host, port: b.port })),
+    }
   },
 }
 

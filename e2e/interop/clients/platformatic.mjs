@@ -118,7 +118,13 @@ const operations = {
       includeDocumentation: true,
       resources: [{ resourceType: r.broker ? 4 : 2, resourceName: r.topic, configurationKeys: null }],
     })
-    const sources = { 1: 'DYNAMIC_TOPIC_CONFIG', 2: 'DYNAMIC_BROKER_CONFIG', 3: 'DYNAMIC_DEFAULT_BROKER_CONFIG', 4: 'STATIC_BROKER_CONFIG', 5: 'DEFAULT_CONFIG' }
+    const sources = {
+      1: 'DYNAMIC_TOPIC_CONFIG',
+      2: 'DYNAMIC_BROKER_CONFIG',
+      3: 'DYNAMIC_DEFAULT_BROKER_CONFIG',
+      4: 'STATIC_BROKER_CONFIG',
+      5: 'DEFAULT_CONFIG',
+    }
     return Object.fromEntries(
       answer.configs.map((c) => [c.name, { value: c.value, source: sources[c.configSource], readOnly: c.readOnly }]),
     )
@@ -145,14 +151,16 @@ const operations = {
 }
 
 function describeError(error) {
+  // It reports the errors of single records too, as unknown ones; the partition's own error says more.
+  const found = []
   const pending = [error]
   while (pending.length > 0) {
     const next = pending.shift()
-    if (next?.apiId !== undefined) return next.apiId
+    if (next?.apiId !== undefined) found.push(next.apiId)
     if (Array.isArray(next?.errors)) pending.push(...next.errors)
     if (next?.cause) pending.push(next.cause)
   }
-  return error?.code ?? 'UNKNOWN'
+  return found.find((id) => id !== 'UNKNOWN_SERVER_ERROR') ?? found[0] ?? error?.code ?? 'UNKNOWN'
 }
 
 await serve(operations, describeError, () => admin.close())
