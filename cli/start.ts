@@ -2,8 +2,9 @@
  * `ottla start`: a complete system in one process. The metadata store is local, the controllers and brokers are the same
  * as everywhere else.
  */
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { systemClock } from '../common/clock.ts'
+import type { Disk } from '../common/disk.ts'
 import { NodeDisk } from '../common/disk-node.ts'
 import { createLogger, type Logger } from '../common/logger.ts'
 import { randomUuid, systemRandom } from '../common/random.ts'
@@ -49,7 +50,7 @@ async function run(options: StartOptions, logger: Logger, closers: (() => Promis
   const disk = new NodeDisk()
   const timers = new TimingWheel(systemClock)
   closers.push(() => timers.close())
-  await disk.makeFolder(dataDir)
+  await makeDurableFolder(disk, dataDir)
   const lock = await disk.lock(join(dataDir, '.lock'))
   if (lock === undefined) throw new UsageError(`the data folder ${dataDir} is in use by another process`)
   closers.push(() => lock.release())
@@ -88,6 +89,15 @@ async function run(options: StartOptions, logger: Logger, closers: (() => Promis
   process.stdout.write(
     `Ottla ${VERSION} is ready: Kafka clients at ${addresses}, data in ${dataDir}, web at http://${host}:${brokers[0]?.httpPort ?? 0}\n`,
   )
+}
+
+/** Makes a folder, and its parents where they are missing, so that a power loss can't take them away again. */
+async function makeDurableFolder(disk: Disk, folder: string): Promise<void> {
+  const parent = dirname(folder)
+  if (parent === folder || (await disk.stat(folder)) !== undefined) return
+  await makeDurableFolder(disk, parent)
+  await disk.makeFolder(folder)
+  await disk.syncFolder(parent)
 }
 
 /** Makes the Cluster at the first start; returns the cluster id. */

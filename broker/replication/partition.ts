@@ -146,6 +146,7 @@ export class Partition {
 
   /** Appends a client's records. NOT_ENOUGH_REPLICAS comes before anything is written. */
   appendAsLeader(records: Buffer, requiredAcks: number, origin: AppendOrigin): AppendOutcome {
+    if (!this.isOnline) return failure(ErrorCode.KAFKA_STORAGE_ERROR)
     if (!this.#isLeader) return failure(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if (requiredAcks === -1 && this.isUnderMinIsr) {
       return failure(

@@ -39,6 +39,11 @@ export interface PartitionRecords {
   readonly records: Buffer
 }
 
+interface SettleWaiter {
+  readonly unsettled: Set<string>
+  readonly resolve: () => void
+}
+
 /** Partitions whose folders are made at the same time. */
 const CONCURRENT_CHANGES = 64
 
@@ -54,7 +59,7 @@ export class ReplicaManager {
   #unsubscribe: (() => void) | undefined
   #brokerEpoch = -1
   #isClosed = false
-  readonly #idleWaiters = new Set<() => void>()
+  readonly #settleWaiters = new Set<SettleWaiter>()
 
   constructor(dependencies: ReplicaManagerDependencies) {
     this.#dependencies = dependencies
@@ -67,14 +72,24 @@ export class ReplicaManager {
     this.#unsubscribe = metadata.subscribe((delta) => this.#onMetadata(delta))
     for (const key of metadata.keys()) this.#dirty.add(key)
     this.#applyDirty()
-    await this.#whenIdle()
+    await this.whenSettled([...metadata.keys()])
     await this.#setAsideUnknownLogs()
   }
 
   close(): void {
     this.#isClosed = true
     this.#unsubscribe?.()
+    for (const waiter of this.#settleWaiters) waiter.resolve()
+    this.#settleWaiters.clear()
     for (const partition of this.#partitions.values()) partition.stop(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+  }
+
+  /** Resolves once what the metadata says now of these partitions is done here: replicas opened, or closed. */
+  async whenSettled(keys: Iterable<string>): Promise<void> {
+    const unsettled = new Set<string>()
+    for (const key of keys) if (this.#dirty.has(key) || this.#changing.has(key)) unsettled.add(key)
+    if (unsettled.size === 0) return
+    await new Promise<void>((resolve) => this.#settleWaiters.add({ unsettled, resolve }))
   }
 
   /** The replica that this broker has of a partition. */
@@ -236,7 +251,10 @@ export class ReplicaManager {
       if (this.#changing.size >= CONCURRENT_CHANGES) break
       if (this.#changing.has(key)) continue
       this.#dirty.delete(key)
-      if (this.#applyAtOnce(key)) continue
+      if (this.#applyAtOnce(key)) {
+        this.#settled(key)
+        continue
+      }
       this.#changing.add(key)
       void this.#apply(key)
         .catch((error: unknown) => {
@@ -245,18 +263,20 @@ export class ReplicaManager {
         })
         .finally(() => {
           this.#changing.delete(key)
+          this.#settled(key)
           this.#applyDirty()
         })
     }
-    if (this.#dirty.size === 0 && this.#changing.size === 0) {
-      for (const resolve of this.#idleWaiters) resolve()
-      this.#idleWaiters.clear()
-    }
   }
 
-  async #whenIdle(): Promise<void> {
-    if (this.#dirty.size === 0 && this.#changing.size === 0) return
-    await new Promise<void>((resolve) => this.#idleWaiters.add(resolve))
+  #settled(key: string): void {
+    if (this.#dirty.has(key)) return
+    for (const waiter of this.#settleWaiters) {
+      if (waiter.unsettled.delete(key) && waiter.unsettled.size === 0) {
+        this.#settleWaiters.delete(waiter)
+        waiter.resolve()
+      }
+    }
   }
 
   #isAssigned(entry: PartitionEntry | undefined): entry is PartitionEntry {

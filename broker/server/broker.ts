@@ -97,7 +97,7 @@ export class Broker {
       metadata,
       replicas: this.replicas,
       store,
-      topics: new TopicAdmin({ store, metadata, config, timers, logger }),
+      topics: new TopicAdmin({ store, metadata, replicas: this.replicas, config, timers, logger }),
       producerIds: new ProducerIdAllocator(store, cluster, () => this.#highestProducerId(), logger),
       fetchSessions: this.fetchSessions,
       hasSpaceForProducers: () => !logs.isBelowFloor,

@@ -8,6 +8,7 @@ import type { Logger } from '../../common/logger.ts'
 import type { Timers } from '../../common/timers.ts'
 import { ConfigError } from '../../crds/config/config-def.ts'
 import type { BrokerConfig } from '../../crds/config/resolve.ts'
+import { partitionKey } from '../../crds/partition-slice.ts'
 import { LOCAL_NAMESPACE, refOf } from '../../crds/resource.ts'
 import { StoreError, type PatchOperation, type ResourceStore } from '../../crds/resource-store.ts'
 import {
@@ -20,6 +21,7 @@ import {
 } from '../../crds/topic.ts'
 import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
+import type { ReplicaManager } from '../replication/replica-manager.ts'
 
 /** -1 for `partitions` and `replicationFactor`: the broker's default. */
 export interface TopicToCreate {
@@ -50,6 +52,7 @@ export interface AdminOptions {
 export interface TopicAdminDependencies {
   readonly store: ResourceStore
   readonly metadata: MetadataCache
+  readonly replicas: ReplicaManager
   readonly config: BrokerConfig
   readonly timers: Timers
   readonly logger: Logger
@@ -119,6 +122,7 @@ export class TopicAdmin {
         timeoutMs,
       })
       if (!isThere) throw new KafkaError(ErrorCode.REQUEST_TIMED_OUT, 'The partitions were not placed in time.')
+      await this.#whenServedHere(name, count)
     })
   }
 
@@ -176,7 +180,15 @@ export class TopicAdmin {
       )
       throw new KafkaError(ErrorCode.REQUEST_TIMED_OUT, reason ?? 'The topic was created, but not placed in time.')
     }
+    await this.#whenServedHere(topic.name, spec.partitions)
     return { ...SUCCESS, ...outcome, topicId }
+  }
+
+  /** So that a client that comes back to this broker at once finds its partitions open. */
+  async #whenServedHere(topicName: string, partitionCount: number): Promise<void> {
+    await this.#dependencies.replicas.whenSettled(
+      Array.from({ length: partitionCount }, (_, i) => partitionKey(topicName, i)),
+    )
   }
 
   #checkName(name: string): void {

@@ -106,6 +106,11 @@ export class TestCluster {
     this.#timers.close()
   }
 
+  /** For a cluster whose process or machine the test has ended: nothing of it runs on. */
+  abandon(): void {
+    this.#timers.close()
+  }
+
   /** Sends a request and resolves with its response; null where there is none (Produce with acks=0). */
   async call<Request extends Message, Response extends Message>(
     [request, response]: readonly [Request, Response],
