@@ -10,7 +10,7 @@
  */
 import type { PartitionEntry } from '../../crds/partition-slice.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
-import type { AppendOrigin, AppendOutcome } from '../storage/log-types.ts'
+import type { AppendOptions, AppendOutcome } from '../storage/log-types.ts'
 import type { UnifiedLog } from '../storage/unified-log.ts'
 import { OffsetWaiters, type OffsetWaiter } from './offset-waiters.ts'
 
@@ -145,7 +145,7 @@ export class Partition {
   }
 
   /** Appends a client's records. NOT_ENOUGH_REPLICAS comes before anything is written. */
-  appendAsLeader(records: Buffer, requiredAcks: number, origin: AppendOrigin): AppendOutcome {
+  appendAsLeader(records: Buffer, requiredAcks: number, options: Omit<AppendOptions, 'leaderEpoch'>): AppendOutcome {
     if (!this.isOnline) return failure(ErrorCode.KAFKA_STORAGE_ERROR)
     if (!this.#isLeader) return failure(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if (requiredAcks === -1 && this.isUnderMinIsr) {
@@ -154,7 +154,7 @@ export class Partition {
         `The size of the current ISR ${this.#entry.isr.length} is insufficient to satisfy the min.isr requirement of ${this.#effectiveMinIsr}`,
       )
     }
-    return this.log.appendAsLeader(records, { origin, leaderEpoch: this.leaderEpoch })
+    return this.log.appendAsLeader(records, { ...options, leaderEpoch: this.leaderEpoch })
   }
 
   /** Calls `waiter` once all before `offset` is committed: below the high watermark. */

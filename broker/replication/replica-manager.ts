@@ -138,6 +138,7 @@ export class ReplicaManager {
     wanted: readonly PartitionRecords[],
     acks: number,
     timeoutMs: number,
+    produceVersion: number,
     done: (results: readonly PartitionAppendResult[]) => void,
   ): void {
     const results: PartitionAppendResult[] = []
@@ -148,7 +149,7 @@ export class ReplicaManager {
         results.push(failedAppend(topicName, partition, found, null))
         continue
       }
-      const outcome = found.appendAsLeader(records, acks, 'client')
+      const outcome = found.appendAsLeader(records, acks, { origin: 'client', produceVersion })
       found.stats.produceRequests++
       if (!outcome.ok) {
         found.stats.failedProduceRequests++

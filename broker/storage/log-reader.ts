@@ -53,7 +53,7 @@ export class LogReader {
     const segment = this.#segments.floor(startOffset) ?? this.#segments.first
     const hint = this.#hints.find((each) => each.offset === startOffset)
     if (hint !== undefined && !hint.segment.file.isDropped) {
-      this.#readAt(hint.segment, hint.position, options, 0, false, done)
+      this.#readAt(hint.segment, hint.position, options, 0, undefined, done)
       return
     }
     this.#readIn(segment, options, false, done)
@@ -69,7 +69,8 @@ export class LogReader {
     if (loaded !== undefined) {
       this.#onIndexUse(segment)
       const position = loaded.offsetIndex.lookup(options.startOffset)
-      this.#readAt(segment, position, options, SLACK_BYTES + options.indexIntervalBytes, isSecondTry, done)
+      const expectedLastOffset = isSecondTry ? undefined : loaded.offsetIndex.lookupOffset(options.startOffset)
+      this.#readAt(segment, position, options, SLACK_BYTES + options.indexIntervalBytes, expectedLastOffset, done)
       return
     }
     segment.loadIndexes(options.indexIntervalBytes).then(
@@ -83,7 +84,7 @@ export class LogReader {
     position: number,
     options: DiskReadOptions,
     slackBytes: number,
-    isSecondTry: boolean,
+    expectedLastOffset: number | undefined,
     done: DiskReadDone,
   ): void {
     const available = segment.writtenBytes - position
@@ -99,13 +100,11 @@ export class LogReader {
         return
       }
       const chunk = target.subarray(0, bytesRead)
-      let found: Found
-      try {
-        found = findBatches(chunk, options)
-      } catch (parseError) {
-        const canRebuild = !isSecondTry && segment !== this.#segments.active
-        if (parseError instanceof RecordsError && canRebuild) this.#readWithNewIndexes(segment, options, done)
-        else done(asError(parseError), undefined, options.startOffset)
+      const found = tryFindBatches(chunk, options, expectedLastOffset)
+      if (found instanceof Error) {
+        const canRebuild = expectedLastOffset !== undefined && segment !== this.#segments.active
+        if (canRebuild) this.#readWithNewIndexes(segment, options, done)
+        else done(found, undefined, options.startOffset)
         return
       }
       if (found.end > found.start) {
@@ -118,7 +117,7 @@ export class LogReader {
       } else if (bytesRead < target.length) {
         done(new Error(`${segment.file.path} is shorter than it was`), undefined, options.startOffset)
       } else if (found.start > 0) {
-        this.#readAt(segment, position + found.start, options, 0, isSecondTry, done)
+        this.#readAt(segment, position + found.start, options, 0, undefined, done)
       } else {
         this.#readLargeBatch(segment, position, found.batchBytes, options, done)
       }
@@ -146,7 +145,7 @@ export class LogReader {
       }
       const nextOffset = recordBatch.nextOffset(target, 0)
       if (nextOffset <= options.startOffset) {
-        this.#readAt(segment, position + batchBytes, options, 0, true, done)
+        this.#readAt(segment, position + batchBytes, options, 0, undefined, done)
       } else if (nextOffset > options.upperBoundOffset) {
         done(null, undefined, options.startOffset)
       } else {
@@ -160,7 +159,7 @@ export class LogReader {
   #goOn(segment: LogSegment, options: DiskReadOptions, done: DiskReadDone): void {
     const next = this.#segments.next(segment)
     if (next === undefined) done(null, undefined, options.startOffset)
-    else this.#readAt(next, 0, options, 0, false, done)
+    else this.#readAt(next, 0, options, 0, undefined, done)
   }
 
   /** The index led to bytes that are no batch: it is the index that is wrong, if anything can be read at all. */
@@ -187,6 +186,26 @@ interface Found {
   readonly isOver: boolean
   /** Bytes of the batch at `start` if it is incomplete in the chunk. */
   readonly batchBytes: number
+}
+
+/** As {@link findBatches}; an error if the bytes are no batches, or not those that the index promised. */
+function tryFindBatches(
+  chunk: Buffer,
+  options: DiskReadOptions,
+  expectedLastOffset: number | undefined,
+): Found | RecordsError {
+  try {
+    if (expectedLastOffset !== undefined && chunk.length >= recordBatch.RECORD_BATCH_OVERHEAD) {
+      recordBatch.batchEnd(chunk, 0)
+      if (recordBatch.lastOffset(chunk, 0) !== expectedLastOffset) {
+        return new RecordsError('CORRUPT_MESSAGE', `the offset index is wrong about offset ${expectedLastOffset}`)
+      }
+    }
+    return findBatches(chunk, options)
+  } catch (error) {
+    if (error instanceof RecordsError) return error
+    throw error
+  }
 }
 
 /** The whole batches in `chunk` from the one that holds the offset, within bound and size. */

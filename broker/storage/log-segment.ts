@@ -104,6 +104,8 @@ export class LogSegment {
   /** There are no index files, or they are not to be trusted: the indexes are empty. */
   assumeNoIndexes(mayHaveFiles = true): void {
     this.#indexes = { offsetIndex: new OffsetIndex(this.baseOffset), timeIndex: new TimeIndex(this.baseOffset) }
+    this.#persistedOffsetIndexBytes = 0
+    this.#persistedTimeIndexBytes = 0
     this.#mustCutIndexFiles = mayHaveFiles
   }
 
@@ -204,12 +206,19 @@ export class LogSegment {
     this.offsetOfMaxTimestamp = Math.max(indexes.timeIndex.lastOffset, this.baseOffset)
     this.#bytesSinceIndexEntry = 0
     if (this.writtenBytes === 0) return { endPosition: 0, isComplete: true, problem: undefined }
-    return await this.#scan(indexes.offsetIndex.lastPosition, (buffer, position, filePosition) => {
-      if (recordBatch.lastOffset(buffer, position) >= beforeOffset) return false
+    const fromPosition = indexes.offsetIndex.lastPosition
+    let isPromised = fromPosition === 0
+    const result = await this.#scan(fromPosition, (buffer, position, filePosition) => {
+      isPromised ||= recordBatch.lastOffset(buffer, position) === indexes.offsetIndex.lastOffset
+      if (!isPromised || recordBatch.lastOffset(buffer, position) >= beforeOffset) return false
       this.#noteScanned(buffer, position, filePosition, indexIntervalBytes)
       visit?.(buffer, position)
       return true
     })
+    if (isPromised) return result
+    // The last entry leads to no batch, or to another: it's the index that is wrong, so it is built anew.
+    this.assumeNoIndexes()
+    return await this.restore(beforeOffset, indexIntervalBytes, visit)
   }
 
   /** Makes the segment end at `position`, in memory. */

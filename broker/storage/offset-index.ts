@@ -59,6 +59,12 @@ export class OffsetIndex {
     return entry < 0 ? 0 : this.#positionAt(entry)
   }
 
+  /** The offset of the entry that {@link lookup} takes: the last one of the batch there; undefined if it takes none. */
+  lookupOffset(offset: number): number | undefined {
+    const entry = this.#floor(offset)
+    return entry < 0 ? undefined : this.#offsetAt(entry)
+  }
+
   /** Removes the entries at or above `offset`. */
   truncateTo(offset: number): void {
     this.#sizeBytes = (this.#floor(offset - 1) + 1) * OFFSET_INDEX_ENTRY_BYTES

@@ -29,7 +29,7 @@ export function produceHandler(broker: BrokerContext): ApiHandler {
         wanted.push({ topicName: name, partition: index, records: records ?? EMPTY })
     }
     const { promise, resolve } = Promise.withResolvers<ProduceResponseInput | null>()
-    broker.replicas.append(wanted, request.acks, Math.max(0, request.timeoutMs), (results) => {
+    broker.replicas.append(wanted, request.acks, Math.max(0, request.timeoutMs), context.apiVersion, (results) => {
       resolve(answer(request, context, results))
     })
     return promise
