@@ -62,6 +62,7 @@ export class LogReader {
   /** Positions are not what they were. */
   forgetHints(): void {
     this.#hints = []
+    this.#nextHint = 0
   }
 
   #readIn(segment: LogSegment, options: DiskReadOptions, isSecondTry: boolean, done: DiskReadDone): void {
