@@ -315,7 +315,10 @@ export class LogManager {
       try {
         this.#logs.set(name, await this.#load(name, parsed, { recoveryPoints, logStartOffsets, highWatermarks }))
       } catch (error) {
-        if (!(error instanceof NoLogError)) throw new Error(`${dir.folder}/${name} can't be opened`, { cause: error })
+        if (!(error instanceof NoLogError)) {
+          const reason = error instanceof Error ? error.message : String(error)
+          throw new Error(`the log in ${dir.folder}/${name} can't be opened: ${reason}`, { cause: error })
+        }
         logger.warn({ folder: name, reason: error.message }, 'a folder is left alone: it holds no log')
         this.#unreadable.add(name)
       }

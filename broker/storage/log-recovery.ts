@@ -169,7 +169,7 @@ class Recovery {
         endPosition: segment.writtenBytes,
         verifyCrc: true,
         visit: (buffer, position) => {
-          refusal = this.#refusalOf(buffer, position, nextBaseOffset)
+          refusal = this.#refusalOf(buffer, position, nextBaseOffset, target)
           if (refusal !== undefined) return false
           target.noteBatch(buffer, position, target.sizeBytes, indexIntervalBytes)
           target.sizeBytes += recordBatch.sizeInBytes(buffer, position)
@@ -202,9 +202,11 @@ class Recovery {
     return created
   }
 
-  #refusalOf(buffer: Buffer, position: number, nextBaseOffset: number): string | undefined {
+  /** The base offset and the leader epoch lie outside of the CRC: only the order shows that they are wrong. */
+  #refusalOf(buffer: Buffer, position: number, nextBaseOffset: number, target: LogSegment): string | undefined {
     if (recordBatch.baseOffset(buffer, position) < this.#logEndOffset) return 'offsets go back'
     if (recordBatch.lastOffset(buffer, position) >= nextBaseOffset) return OVERLAP
+    if (!target.canHold(recordBatch.lastOffset(buffer, position))) return 'an offset out of the reach of its segment'
     const latestEpoch = this.#input.epochs.latestEpoch() ?? -1
     const leaderEpoch = recordBatch.partitionLeaderEpoch(buffer, position)
     return leaderEpoch >= 0 && leaderEpoch < latestEpoch ? 'leader epochs go back' : undefined

@@ -299,7 +299,13 @@ export class LogSegment {
     visit: (buffer: Buffer, position: number, filePosition: number) => boolean,
   ): Promise<ScanResult> {
     const endPosition = this.writtenBytes
-    return await this.withFile((file) => scanSegment(file, { fromPosition, endPosition, verifyCrc: false, visit }))
+    const visitInReach = (buffer: Buffer, position: number, filePosition: number): boolean => {
+      const lastOffset = recordBatch.lastOffset(buffer, position)
+      return lastOffset >= this.baseOffset && this.canHold(lastOffset) && visit(buffer, position, filePosition)
+    }
+    return await this.withFile((file) =>
+      scanSegment(file, { fromPosition, endPosition, verifyCrc: false, visit: visitInReach }),
+    )
   }
 
   async #load(indexIntervalBytes: number): Promise<SegmentIndexes> {
