@@ -144,17 +144,18 @@ export class TopicChurn {
         return await this.#client.call<DescribedTopic>('describeTopic', { topic })
       } catch (error) {
         if (!(error instanceof ClientError)) throw error
-        if (error.kafka !== 'UNKNOWN_TOPIC_OR_PARTITION' || performance.now() > endMs)
-          return this.#noteMissing(topic, error)
+        if (error.kafka !== 'UNKNOWN_TOPIC_OR_PARTITION' || performance.now() > endMs) {
+          this.#noteMissing(topic, error)
+          return undefined
+        }
       }
       await sleep(50)
     }
   }
 
-  #noteMissing(topic: string, error: ClientError): undefined {
+  #noteMissing(topic: string, error: ClientError): void {
     if (!retriable.has(error.kafka)) this.violations.push(`${topic} was acknowledged, but: ${error.message}`)
     this.counts.uncertain += 1
-    return undefined
   }
 
   async #check(): Promise<void> {
