@@ -4,6 +4,7 @@
  *
  * Only one process has a data dir open; the kernel gives the lock back however that process ends.
  */
+import { dirname } from 'node:path'
 import type { Disk, DiskLock } from '../../common/disk.ts'
 import { randomUuid, type Random } from '../../common/random.ts'
 
@@ -161,8 +162,7 @@ async function checkIdentity(
   const directoryId = randomUuid(random)
   await disk.replaceFile(path, `version=1\ncluster.id=${clusterId}\nnode.id=${nodeId}\ndirectory.id=${directoryId}\n`)
   // The folder itself may be new.
-  const parent = folder.slice(0, folder.lastIndexOf('/'))
-  await disk.syncFolder(parent === '' ? (folder.startsWith('/') ? '/' : '.') : parent)
+  await disk.syncFolder(dirname(folder))
   return directoryId
 }
 
