@@ -50,7 +50,7 @@ describe('TailCache', () => {
     const out: Buffer[] = []
     tail.collect(0, Infinity, 1e6, true, out)
     assert.deepEqual(out[0], batch)
-    assert.notEqual(out[0]?.buffer, chunk.buffer)
+    assert.notEqual(out[0].buffer, chunk.buffer)
   })
 
   it('keeps nothing that is larger than the whole budget, and then has no gap', () => {
