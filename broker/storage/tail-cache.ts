@@ -16,7 +16,7 @@ interface CachedAppend {
 }
 
 /** An append that is smaller than its backing memory by more than this factor is copied, so that it doesn't pin it. */
-const MAX_PINNED_FACTOR = 4
+const MAX_PINNED_FACTOR = 8
 
 const NOTHING = Buffer.alloc(0)
 
@@ -191,7 +191,7 @@ function positionOf(records: Buffer, offset: number): number {
 }
 
 function copyOf(records: Buffer): Buffer {
-  const copy = Buffer.allocUnsafeSlow(records.length)
+  const copy = Buffer.allocUnsafe(records.length)
   records.copy(copy)
   return copy
 }
