@@ -9,12 +9,11 @@ import { sleep } from '../lib/wait.ts'
 const ticksPerSecond = 100
 
 /** A sentence for the head of the report: no names or addresses. */
-export async function describeMachine(nodeBinary: string): Promise<string> {
+export async function describeMachine(): Promise<string> {
   const java = (await runProgramOk('java', ['-version'])).stderr.split('\n')[0] ?? ''
-  const node = (await runProgramOk(nodeBinary, ['--version'])).stdout.trim()
   const model = cpus()[0]?.model.trim() ?? 'unknown processor'
   const memoryGb = Math.round(totalmem() / 1024 ** 3)
-  return `${availableParallelism()} cores (${model}), ${memoryGb} GB memory, Linux ${release()}, Node ${node}, ${java}`
+  return `${availableParallelism()} cores (${model}), ${memoryGb} GB memory, Linux ${release()}, Node ${process.version}, ${java}`
 }
 
 /** CPU seconds of a process with all its threads and living descendants. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 import { KafkaTools } from '../kafka/tools.ts'
 import { kafkaVersion } from '../kafka/install.ts'
-import { e2eFolder, makeRunFolder, rootFolder } from '../lib/paths.ts'
+import { e2eFolder, makeRunFolder } from '../lib/paths.ts'
 import { MissingRequirementError, requireProgram } from '../lib/requirements.ts'
 import { Contestant } from './contestants.ts'
 import { describeMachine } from './machine.ts'
@@ -48,7 +48,7 @@ async function runBench(options: BenchOptions): Promise<void> {
   }
   const report = [
     `Apache Kafka ${kafkaVersion()} and Ottla in turn, ${options.rounds} rounds, medians; ratios are to Kafka.`,
-    await describeMachine(join(rootFolder, 'node_modules', '.bin', 'node')),
+    await describeMachine(),
     '',
     markdownTable(recorder.measurements, options.contestants),
     '',

@@ -16,7 +16,7 @@ import {
 import { spawnSync } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
 
-import { cacheFolder, e2eFolder, rootFolder } from '../lib/paths.ts'
+import { cacheFolder, e2eFolder } from '../lib/paths.ts'
 import { runProgramOk } from '../lib/process.ts'
 import { MissingRequirementError } from '../lib/requirements.ts'
 
@@ -33,7 +33,8 @@ export interface InstalledClients {
   readonly kcat: string
 }
 
-const pinnedNode = join(rootFolder, 'node_modules', '.bin', 'node')
+/** The Node that runs the suite: the pinned one. */
+const pinnedNode = process.execPath
 
 /** What librdkafka inside @confluentinc/kafka-javascript is built against, beside the programs. */
 const debianPackages = [

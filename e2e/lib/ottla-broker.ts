@@ -13,6 +13,7 @@ export class OttlaBroker implements BrokerProcess {
   readonly port: number
   readonly bootstrap: string
   readonly dataFolder: string
+  readonly #dataDir: string
   readonly #httpPort: number
   readonly #config: Readonly<Record<string, string>>
   readonly #output: string[] = []
@@ -22,9 +23,10 @@ export class OttlaBroker implements BrokerProcess {
     this.port = port
     this.#httpPort = httpPort
     this.bootstrap = `${this.host}:${port}`
-    this.dataFolder = join(options.folder, 'data')
+    this.#dataDir = join(options.folder, 'data')
+    this.dataFolder = join(this.#dataDir, 'broker-0')
     this.#config = options.config ?? {}
-    mkdirSync(this.dataFolder, { recursive: true })
+    mkdirSync(this.#dataDir, { recursive: true })
   }
 
   get pid(): number {
@@ -42,12 +44,12 @@ export class OttlaBroker implements BrokerProcess {
     let announceReady: () => void = () => undefined
     const ready = new Promise<'ready'>((resolve) => (announceReady = () => resolve('ready')))
     const started = new LongProcess(
-      join(rootFolder, 'node_modules', '.bin', 'node'),
+      process.execPath,
       [
         join(rootFolder, 'cli', 'main.ts'),
         'start',
         ...['--port', String(this.port), '--http-port', String(this.#httpPort), '--host', this.host],
-        ...['--data-dir', this.dataFolder],
+        ...['--data-dir', this.#dataDir],
         ...Object.entries(this.#config).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
       ],
       {
