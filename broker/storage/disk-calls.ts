@@ -20,11 +20,21 @@ export function datasync(file: DiskFile): Promise<void> {
 }
 
 /** Reads up to `target.length` bytes; fewer only at the end of the file. */
-export function readAt(file: DiskFile, target: Uint8Array, position: number): Promise<number> {
+export function readAt(file: Pick<DiskFile, 'read'>, target: Uint8Array, position: number): Promise<number> {
   return new Promise((resolve, reject) => {
     file.read(target, position, (error, bytesRead) => {
       if (error === null) resolve(bytesRead)
       else reject(error)
     })
   })
+}
+
+/** Bytes in memory as a file to read from. */
+export function fileOf(content: Buffer): Pick<DiskFile, 'read'> {
+  return {
+    read: (target, position, done) => {
+      const bytesRead = content.copy(target, 0, position, Math.min(position + target.length, content.length))
+      done(null, bytesRead)
+    },
+  }
 }

@@ -29,7 +29,7 @@ export interface ScanResult {
   readonly problem: string | undefined
 }
 
-export async function scanSegment(file: DiskFile, options: ScanOptions): Promise<ScanResult> {
+export async function scanSegment(file: Pick<DiskFile, 'read'>, options: ScanOptions): Promise<ScanResult> {
   const { endPosition, verifyCrc, visit, visitRun } = options
   let filePosition = options.fromPosition
   let chunkBytes = Math.min(CHUNK_BYTES, Math.max(endPosition - filePosition, 0))

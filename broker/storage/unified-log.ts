@@ -501,7 +501,9 @@ export class UnifiedLog {
       this.#tail.clear()
       try {
         if (this.failure === undefined) {
-          this.#segments.active.seal()
+          const { active } = this.#segments
+          // A small segment needs no index files: a start reads it anyway.
+          if ((active.indexes?.offsetIndex.entryCount ?? 0) > 0) active.seal()
           await this.#checkpoint()
         }
       } finally {
