@@ -83,6 +83,7 @@ const DEFAULTS = {
 const CONCURRENT_LOADS = 64
 /** Logs that a periodic task works on at the same time. */
 const CONCURRENT_TASKS = 4
+const CHECKPOINTS_PER_ROUND = 500
 /** A file name has at most 255 bytes; the topic id and the suffix need 30. */
 const MAX_FOLDER_STEM = 200
 
@@ -270,7 +271,12 @@ export class LogManager {
     await Promise.allSettled(this.#changing.values())
     const dir = this.#openDir
     try {
-      await forEachConcurrently([...this.#logs.values()], CONCURRENT_LOADS, (log) => log.close())
+      const errors: unknown[] = []
+      await forEachConcurrently([...this.#logs.values()], CONCURRENT_LOADS, (log) =>
+        // One log that can't be closed must not keep the others from it.
+        log.close().catch((error: unknown) => errors.push(error)),
+      )
+      if (this.#failure === undefined && errors.length > 0) throw errors[0]
       if (this.#failure === undefined) {
         await this.#recoveryPoints.run()
         await this.#logStartOffsets.run()
@@ -287,11 +293,9 @@ export class LogManager {
     await this.#eachLog('retention', (log) => log.deleteOldSegments())
   }
 
-  /** Checkpoints all logs that changed: what the timer does. */
+  /** Checkpoints all logs that changed. */
   async checkpointAll(): Promise<void> {
-    await this.#eachLog('a checkpoint', async (log) => {
-      if (log.needsCheckpoint) await log.checkpoint()
-    })
+    await this.#checkpoint([...this.#logs.values()])
   }
 
   get #openDir(): LogDir {
@@ -452,7 +456,7 @@ export class LogManager {
     const { retentionCheckIntervalMs, recoveryPointIntervalMs, logStartIntervalMs } = this.#options
     const { highWatermarkIntervalMs, flushCheckIntervalMs, freeSpaceCheckIntervalMs } = this.#settings
     this.#every(retentionCheckIntervalMs, () => this.applyRetention())
-    this.#every(Math.min(recoveryPointIntervalMs, 5000), () => this.checkpointAll())
+    this.#every(Math.min(recoveryPointIntervalMs, 5000), () => this.#checkpointLongestTails())
     this.#every(logStartIntervalMs, () => this.#logStartOffsets.run())
     this.#every(highWatermarkIntervalMs, () => this.#highWatermarks.run())
     this.#every(flushCheckIntervalMs, () => this.#flushByAge())
@@ -479,8 +483,12 @@ export class LogManager {
     this.#timers.add(timer)
   }
 
-  async #eachLog(what: string, work: (log: UnifiedLog) => Promise<unknown>): Promise<void> {
-    await forEachConcurrently([...this.#logs.values()], CONCURRENT_TASKS, async (log) => {
+  async #eachLog(
+    what: string,
+    work: (log: UnifiedLog) => Promise<unknown>,
+    logs: readonly UnifiedLog[] = [...this.#logs.values()],
+  ): Promise<void> {
+    await forEachConcurrently(logs, CONCURRENT_TASKS, async (log) => {
       if (log.failure !== undefined || this.#logs.get(log.topicPartition) !== log) return
       try {
         await work(log)
@@ -490,6 +498,26 @@ export class LogManager {
         throw new Error(`${what} of ${log.topicPartition} failed`, { cause: error })
       }
     })
+  }
+
+  /**
+   * Checkpoints the logs with the longest tails. A round is bounded, since each log costs a few fsyncs: with thousands of
+   * logs that get a little each, short tails wait for a later round, and an unclean start has as much more to check.
+   */
+  async #checkpointLongestTails(): Promise<void> {
+    const changed = [...this.#logs.values()].filter((log) => log.needsCheckpoint)
+    if (changed.length > CHECKPOINTS_PER_ROUND) changed.sort((a, b) => b.tailBytes - a.tailBytes)
+    await this.#checkpoint(changed.slice(0, CHECKPOINTS_PER_ROUND))
+  }
+
+  async #checkpoint(logs: readonly UnifiedLog[]): Promise<void> {
+    await this.#eachLog(
+      'a checkpoint',
+      async (log) => {
+        if (log.needsCheckpoint) await log.checkpoint()
+      },
+      logs,
+    )
   }
 
   async #flushByAge(): Promise<void> {
@@ -570,19 +598,27 @@ class Coalesced {
   }
 }
 
+/** Begins nothing new after a failure, and throws it when nothing runs any more. */
 async function forEachConcurrently<T>(
   items: readonly T[],
   concurrency: number,
   work: (item: T) => Promise<unknown>,
 ): Promise<void> {
   let next = 0
+  const errors: unknown[] = []
   const worker = async (): Promise<void> => {
-    while (next < items.length) {
+    while (next < items.length && errors.length === 0) {
       const item = items[next++]
-      if (item !== undefined) await work(item)
+      if (item === undefined) continue
+      try {
+        await work(item)
+      } catch (error) {
+        errors.push(error)
+      }
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker))
+  if (errors.length > 0) throw errors[0]
 }
 
 /** Whether a folder got its name by `#awayName`. */

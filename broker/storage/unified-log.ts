@@ -257,6 +257,11 @@ export class UnifiedLog {
     return this.#nextOffset !== this.#recoveryPoint
   }
 
+  /** About how many bytes follow the recovery point: what an unclean start would have to check. */
+  get tailBytes(): number {
+    return this.#bytesSinceCheckpoint
+  }
+
   /** When the oldest append came that was not fsynced yet, by the monotonic clock; undefined if there is none. */
   get unflushedSinceMs(): number | undefined {
     return this.#writer.durableOffset < this.#writer.logEndOffset ? this.#unflushedSinceMs : undefined
@@ -451,6 +456,7 @@ export class UnifiedLog {
    */
   async deleteOldSegments(): Promise<number> {
     return await this.#exclusive(async () => {
+      if (this.#state === 'closed') return 0
       this.#producers.removeExpiredProducers()
       await this.#loadTimestamps()
       const nowMs = this.#dependencies.clock.wallMs()
@@ -490,7 +496,9 @@ export class UnifiedLog {
 
   /** Makes everything appended so far durable together with indexes and producer state, and moves the recovery point. */
   async checkpoint(): Promise<void> {
-    await this.#exclusive(() => this.#checkpoint())
+    await this.#exclusive(async () => {
+      if (this.#state !== 'closed') await this.#checkpoint()
+    })
   }
 
   /** Ends the log after a last checkpoint. If it failed, its files are closed as they are. */
@@ -618,10 +626,9 @@ export class UnifiedLog {
 
   /** Has a checkpoint made soon, unless one is due already. */
   #requestCheckpoint(): void {
-    this.#bytesSinceCheckpoint = 0
     if (this.#isCheckpointDue || this.#state === 'closed') return
     this.#isCheckpointDue = true
-    this.#exclusive(() => this.#checkpoint()).catch((error: unknown) => this.#writer.fail(asError(error)))
+    this.checkpoint().catch((error: unknown) => this.#writer.fail(asError(error)))
   }
 
   /** Runs `work` after all maintenance that was asked for before. */
@@ -633,6 +640,7 @@ export class UnifiedLog {
 
   async #checkpoint(): Promise<void> {
     this.#isCheckpointDue = false
+    this.#bytesSinceCheckpoint = 0
     await this.#rollSnapshot
     const offset = this.#nextOffset
     if (this.failure !== undefined) throw this.failure
@@ -747,6 +755,7 @@ export class UnifiedLog {
 
   /** Runs a truncation down to `offset` with appends refused and nothing in flight. A failure takes the log offline. */
   async #whileTruncating(offset: number, truncate: () => Promise<void>): Promise<void> {
+    if (this.#state === 'closed') throw new Error(`the log of ${this.topicPartition} is closed`)
     this.#state = 'truncating'
     this.#truncations++
     try {
