@@ -80,6 +80,7 @@ class Recovery {
       await this.#removeFrom(segments, i + 1)
       break
     }
+    for (const segment of this.#kept.slice(0, -1)) segment.seal()
     return { segments: this.#kept, logEndOffset: this.#logEndOffset, checkedBytes: this.#checkedBytes }
   }
 

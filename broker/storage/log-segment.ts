@@ -62,6 +62,8 @@ export class LogSegment {
   /** Whether the files may hold more than those bytes. */
   #mustCutIndexFiles = false
   #hasIndexFiles = true
+  /** Bytes may be added: the indexes stay in memory. */
+  #isGrowing = false
 
   private constructor(pool: FilePool, folder: string, baseOffset: number, nowMs: number, isOnDisk: boolean) {
     this.#disk = pool.disk
@@ -83,6 +85,7 @@ export class LogSegment {
     const segment = new LogSegment(pool, folder, baseOffset, nowMs, false)
     segment.#indexes = { offsetIndex: new OffsetIndex(baseOffset), timeIndex: new TimeIndex(baseOffset) }
     segment.#mustCutIndexFiles = replacesFiles
+    segment.#isGrowing = true
     return segment
   }
 
@@ -103,8 +106,9 @@ export class LogSegment {
     return segment
   }
 
-  /** There are no index files, or they are not to be trusted: the indexes are empty. */
+  /** Makes ready to grow with empty indexes: there are no index files, or they are not to be trusted. */
   assumeNoIndexes(mayHaveFiles = true): void {
+    this.#isGrowing = true
     this.#indexes = { offsetIndex: new OffsetIndex(this.baseOffset), timeIndex: new TimeIndex(this.baseOffset) }
     this.#persistedOffsetIndexBytes = 0
     this.#persistedTimeIndexBytes = 0
@@ -165,6 +169,7 @@ export class LogSegment {
 
   /** The segment grows no more: the time index ends with its largest timestamp. */
   seal(): void {
+    this.#isGrowing = false
     if (this.sizeBytes > 0) this.#indexes?.timeIndex.maybeAppend(this.maxTimestamp ?? -1, this.offsetOfMaxTimestamp)
   }
 
@@ -180,19 +185,20 @@ export class LogSegment {
   /** Lets go of indexes that the files hold in full. */
   releaseIndexes(): void {
     const indexes = this.#indexes
-    if (indexes === undefined || this.#mustCutIndexFiles) return
+    if (indexes === undefined || this.#isGrowing || this.#mustCutIndexFiles) return
     if (this.#persistedOffsetIndexBytes < indexes.offsetIndex.sizeBytes) return
     if (this.#persistedTimeIndexBytes < indexes.timeIndex.sizeBytes) return
     this.#indexes = undefined
   }
 
-  /** Reads what the files hold, drops entries at or above `beforeOffset`, and notes the batches after the last entry. */
+  /** Makes ready to grow: reads what the files hold, drops entries at or above `beforeOffset`, and notes the batches after the last entry. */
   async restore(
     beforeOffset: number,
     indexIntervalBytes: number,
     visit?: (buffer: Buffer, position: number) => void,
   ): Promise<ScanResult> {
-    const indexes = this.#indexes ?? (await this.#readIndexFiles())
+    this.#isGrowing = true
+    const indexes = await this.#settledIndexes()
     if (indexes.offsetIndex.lastOffset >= beforeOffset) {
       indexes.offsetIndex.truncateTo(beforeOffset)
       this.#mustCutIndexFiles = true
@@ -203,7 +209,6 @@ export class LogSegment {
     }
     this.#persistedOffsetIndexBytes = Math.min(this.#persistedOffsetIndexBytes, indexes.offsetIndex.sizeBytes)
     this.#persistedTimeIndexBytes = Math.min(this.#persistedTimeIndexBytes, indexes.timeIndex.sizeBytes)
-    this.#indexes = indexes
     this.maxTimestamp = indexes.timeIndex.lastTimestamp
     this.offsetOfMaxTimestamp = Math.max(indexes.timeIndex.lastOffset, this.baseOffset)
     this.#bytesSinceIndexEntry = 0
@@ -244,6 +249,8 @@ export class LogSegment {
     if (offsets.length === 0 && times.length === 0 && !mustCut) return false
     await this.#appendTo('.index', this.#persistedOffsetIndexBytes, offsets, mustCut)
     await this.#appendTo('.timeindex', this.#persistedTimeIndexBytes, times, mustCut)
+    // A reader found them wrong meanwhile and had them rebuilt: the files are to be written anew.
+    if (this.#indexes !== indexes) return isNew
     this.#persistedOffsetIndexBytes += offsets.length
     this.#persistedTimeIndexBytes += times.length
     this.#mustCutIndexFiles = false
@@ -310,6 +317,17 @@ export class LogSegment {
     // A start with thousands of small logs: one operation instead of open, read and close.
     const content = await this.#disk.readFile(this.path('.log'))
     return await scanSegment(fileOf(content ?? Buffer.alloc(0)), options)
+  }
+
+  /** What is in memory or in the files, with no load or rebuild for a reader under way that would replace it. */
+  async #settledIndexes(): Promise<SegmentIndexes> {
+    while (this.#loading !== undefined) await this.#loading.catch(() => undefined)
+    if (this.#indexes !== undefined) return this.#indexes
+    this.#loading = this.#readIndexFiles().finally(() => {
+      this.#loading = undefined
+    })
+    this.#indexes = await this.#loading
+    return this.#indexes
   }
 
   async #load(indexIntervalBytes: number): Promise<SegmentIndexes> {

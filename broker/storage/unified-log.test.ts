@@ -379,24 +379,33 @@ describe('UnifiedLog: failures and truncation', () => {
     assert.equal(again.epochForOffset(5), 1)
   })
 
-  it('truncates at every offset to whole batches, with epochs and producers', async () => {
+  it('truncates at every offset to whole batches, with epochs and producers, and reads right positions after', async () => {
     for (let target = 0; target <= 30; target++) {
-      const { log } = await fresh({ segmentBytes: 500, indexIntervalBytes: 100 })
+      const segmentBytes = target % 2 === 0 ? 500 : 100_000
+      const { log } = await fresh({ segmentBytes, indexIntervalBytes: 100 }, { tailCacheBytes: 0 })
       for (let i = 0; i < 10; i++) {
         append(log, batchOf(3, { valueBytes: 40, producerId: 1, producerEpoch: 0, baseSequence: i * 3 }), i >> 2)
       }
       await log.flush()
-      const before = await readAll(log)
+      const before = await readAll(log, 0, 100)
       await log.truncateTo(target)
       const end = target - (target % 3)
       assert.equal(log.logEndOffset, end)
-      const kept = await readAll(log)
+      const kept = await readAll(log, 0, 100)
       assert.deepEqual(kept, before.subarray(0, kept.length))
       assert.equal(log.latestEpoch, end === 0 ? -1 : ((end - 1) / 3) >> 2)
-      const next = batchOf(3, { producerId: 1, producerEpoch: 0, baseSequence: end })
-      assert.equal(append(log, next, 9), end)
+      const added: Buffer[] = []
+      for (let i = 0; i < 9; i++) {
+        const next = batchOf(3, { valueBytes: 11 + i, producerId: 1, producerEpoch: 0, baseSequence: end + i * 3 })
+        assert.equal(append(log, next, 9), end + i * 3)
+        added.push(next)
+      }
       await log.flush()
-      assert.equal((await readAll(log)).length, kept.length + next.length)
+      assert.deepEqual(await readAll(log, 0, 100), Buffer.concat([kept, ...added]))
+      for (let offset = 0; offset < log.logEndOffset; offset += 3) {
+        const result = await read(log, offset, { maxBytes: 1 })
+        assert.ok(result.ok && result.nextOffset === offset + 3)
+      }
     }
   })
 

@@ -679,8 +679,9 @@ export class UnifiedLog {
     const { indexIntervalBytes } = this.#config
     const request = { startOffset, upperBoundOffset, maxBytes, minOneMessage, indexIntervalBytes }
     this.#reader.read(request, (error, records, nextOffset) => {
-      if (truncations !== this.#truncations || error instanceof DroppedFileError) {
-        if (this.#state === 'truncating') done(readFailure(ErrorCode.NOT_LEADER_OR_FOLLOWER, 'the log is truncating'))
+      const isTruncating = this.#state === 'truncating'
+      if (isTruncating || truncations !== this.#truncations || error instanceof DroppedFileError) {
+        if (isTruncating) done(readFailure(ErrorCode.NOT_LEADER_OR_FOLLOWER, 'the log is truncating'))
         else this.read(startOffset, options, done)
       } else if (error !== null) {
         this.#dependencies.logger.error(
@@ -714,11 +715,13 @@ export class UnifiedLog {
           logEndOffset: this.#writer.logEndOffset,
           indexIntervalBytes: this.#config.indexIntervalBytes,
         })
-        if (truncations === this.#truncations) return found
+        if (truncations === this.#truncations && this.#state !== 'truncating') return found
       } catch (error) {
-        // A segment was deleted meanwhile: the search starts again on what is left.
-        if (!(error instanceof DroppedFileError) || this.#state === 'closed') throw error
+        const isChanging = truncations !== this.#truncations || this.#state === 'truncating'
+        if ((!isChanging && !(error instanceof DroppedFileError)) || this.#state === 'closed') throw error
       }
+      // Segments were cut or deleted meanwhile: the search starts again on what is left.
+      await this.#maintenance
       for (const segment of segments) this.#noteIndexUse(segment)
     }
   }
