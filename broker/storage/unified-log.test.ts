@@ -409,6 +409,21 @@ describe('UnifiedLog: failures and truncation', () => {
     }
   })
 
+  it('forgets where reads ended before a truncation', async () => {
+    const { log } = await fresh({}, { tailCacheBytes: 0 })
+    for (let i = 0; i < 4; i++) append(log, batchOf(1, { valueBytes: 50 }))
+    await log.flush()
+    // This read ends where offset 3 is.
+    assert.ok((await read(log, 2, { maxBytes: 1 })).ok)
+    await log.truncateTo(1)
+    const added = [batchOf(1, { valueBytes: 500 }), batchOf(1, { valueBytes: 7 }), batchOf(1, { valueBytes: 9 })]
+    for (const batch of added) append(log, batch, 1)
+    await log.flush()
+    const result = await read(log, 3)
+    assert.ok(result.ok)
+    assert.deepEqual(result.buffers, added.slice(2))
+  })
+
   it('starts anew at an offset', async () => {
     const disk = new MemoryDisk()
     const { log } = await fresh({ segmentBytes: 300 }, { disk })
