@@ -1,4 +1,5 @@
 /** One pass over the partitions of a fetch: checks each, reads what there is within the limits. */
+import { type Block, releaseAll } from '../../common/block-pool.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import type { FetchParams, FetchPartition, FetchPartitionResult } from './fetch-types.ts'
 import type { Partition } from './partition.ts'
@@ -12,6 +13,7 @@ export interface ReadPass {
 }
 
 const NO_RECORDS: readonly Uint8Array[] = []
+const NO_BLOCKS: readonly Block[] = []
 const NO_TRANSACTIONS: FetchPartitionResult['abortedTransactions'] = []
 
 /**
@@ -97,14 +99,17 @@ function readPartition(
       return
     }
     partition.stats.bytesOut += read.sizeBytes
-    const result = { ...emptyResult(partition), records: read.buffers, sizeBytes: read.sizeBytes }
+    const result = { ...emptyResult(partition), records: read.buffers, blocks: read.blocks, sizeBytes: read.sizeBytes }
     if (!params.isReadCommitted || read.sizeBytes === 0) {
       done(result)
       return
     }
     log.abortedTransactions(request.fetchOffset, upperBoundOffset).then(
       (abortedTransactions) => done({ ...result, abortedTransactions }),
-      () => done({ ...emptyResult(partition), errorCode: ErrorCode.KAFKA_STORAGE_ERROR }),
+      () => {
+        releaseAll(read.blocks)
+        done({ ...emptyResult(partition), errorCode: ErrorCode.KAFKA_STORAGE_ERROR })
+      },
     )
   })
 }
@@ -131,9 +136,15 @@ function emptyResult(partition: Partition): FetchPartitionResult {
     logStartOffset: log.logStartOffset,
     divergingEpoch: undefined,
     records: NO_RECORDS,
+    blocks: NO_BLOCKS,
     sizeBytes: 0,
     abortedTransactions: NO_TRANSACTIONS,
   }
+}
+
+/** The result of a read whose records are not wanted any more. */
+export function withoutRecords(result: FetchPartitionResult): FetchPartitionResult {
+  return { ...result, records: NO_RECORDS, blocks: NO_BLOCKS, sizeBytes: 0 }
 }
 
 export function failedResult(errorCode: number): FetchPartitionResult {
@@ -144,6 +155,7 @@ export function failedResult(errorCode: number): FetchPartitionResult {
     logStartOffset: -1,
     divergingEpoch: undefined,
     records: NO_RECORDS,
+    blocks: NO_BLOCKS,
     sizeBytes: 0,
     abortedTransactions: NO_TRANSACTIONS,
   }

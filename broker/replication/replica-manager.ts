@@ -7,6 +7,7 @@
  * What no entry names any more is stopped at once. Its folder is deleted only when the topic's deletion was seen;
  * absence alone sets it aside, and a person decides (replication review 1.6).
  */
+import { releaseAll } from '../../common/block-pool.ts'
 import { invariant } from '../../common/invariant.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { Timers } from '../../common/timers.ts'
@@ -21,7 +22,7 @@ import { DelayedFetch } from './delayed-fetch.ts'
 import { DelayedProduce, type PartitionAppendResult } from './delayed-produce.ts'
 import type { FetchParams, FetchPartition, FetchPartitionResult } from './fetch-types.ts'
 import { Partition } from './partition.ts'
-import { readPartitions } from './read-partitions.ts'
+import { readPartitions, withoutRecords } from './read-partitions.ts'
 
 export interface ReplicaManagerDependencies {
   readonly brokerId: number
@@ -209,9 +210,10 @@ export class ReplicaManager {
         done(first.results)
         return
       }
+      for (const { blocks } of first.results) releaseAll(blocks)
       const partitions = wanted.map(({ topicName, partition }) => this.partition(topicName, partition))
       const delayed = new DelayedFetch(wanted, partitions, params, this.#dependencies.timers, signal, () => {
-        if (signal.isClosed) done(first.results)
+        if (signal.isClosed) done(first.results.map(withoutRecords))
         else readPartitions(find, wanted, params, (second) => done(second.results))
       })
       delayed.completeIfReady()

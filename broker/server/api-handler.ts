@@ -1,5 +1,6 @@
 /** What a request handler is: one object per API key, its version range beside it. */
 import type { Decoded, Input, Message } from '../protocol/schema.ts'
+import type { Block } from '../../common/block-pool.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
 import type { ErrorCode } from '../protocol/error-codes.ts'
 
@@ -16,6 +17,8 @@ export interface RequestContext {
   readonly signal: ClientSignal
   /** Closes the client's connection, with a log line that says why: for what no response can say. */
   readonly closeConnection: (reason: string) => void
+  /** Keeps what the response refers to until it was sent, or can't be any more. */
+  readonly releaseWhenSent: (blocks: readonly Block[]) => void
 }
 
 /** An API as the connection sees it: types erased, versions checked by the caller. */
@@ -33,6 +36,7 @@ export interface ApiHandler {
    */
   readonly isPipelined: boolean
   /** Null: no response at all (Produce with acks=0). */
+  /** Bytes and records in `request` are views of memory that is used again once the call returned: copy what is kept. */
   handle(request: unknown, context: RequestContext): unknown
   /** The response that says `error` for the whole request. */
   errorResponse(request: unknown, error: ErrorCode, message: string | null, context: RequestContext): unknown

@@ -48,10 +48,6 @@ class FakeSocket extends Duplex {
     this.#blocked?.()
   }
 
-  client(...buffers: readonly Uint8Array[]): void {
-    this.push(Buffer.concat(buffers))
-  }
-
   /** Correlation ids of the responses that were sent. */
   responses(): number[] {
     const bytes = Buffer.concat(this.sent)
@@ -120,6 +116,16 @@ class World {
       maxFrameBytes: 100_000,
       maxInFlightRequests,
     })
+    this.socket.resume()
+  }
+
+  /** Bytes from the client, in memory that is used again at once. */
+  client(...buffers: readonly Uint8Array[]): void {
+    const bytes = Buffer.concat(buffers)
+    const chunk = Buffer.allocUnsafeSlow(bytes.length)
+    bytes.copy(chunk)
+    this.connection.receive(chunk)
+    chunk.fill(0xee)
   }
 
   produce(correlationId: number, acks = -1): Buffer {
@@ -134,7 +140,7 @@ class World {
 describe('Connection', () => {
   it('starts pipelined requests at once and answers in the order of the requests', async () => {
     const world = new World()
-    world.socket.client(world.produce(1), world.produce(2), world.produce(3))
+    world.client(world.produce(1), world.produce(2), world.produce(3))
     await settle()
     assert.deepEqual(world.produced, [1, 2, 3])
     world.pending.get('produce 3')?.resolve({})
@@ -149,7 +155,7 @@ describe('Connection', () => {
 
   it('starts what follows a request that is not pipelined only after it', async () => {
     const world = new World()
-    world.socket.client(world.fetch(1), world.produce(2), world.fetch(3))
+    world.client(world.fetch(1), world.produce(2), world.fetch(3))
     await settle()
     assert.deepEqual([world.fetched, world.produced], [[1], []])
     world.pending.get('fetch 1')?.resolve({})
@@ -163,7 +169,7 @@ describe('Connection', () => {
 
   it('sends nothing for acks=0', async () => {
     const world = new World()
-    world.socket.client(world.produce(1, 0), world.produce(2))
+    world.client(world.produce(1, 0), world.produce(2))
     await settle()
     world.pending.get('produce 2')?.resolve({})
     await settle()
@@ -172,7 +178,7 @@ describe('Connection', () => {
 
   it('reads no further while too many requests are unanswered', async () => {
     const world = new World({ maxInFlightRequests: 2 })
-    world.socket.client(world.produce(1), world.produce(2), world.produce(3))
+    world.client(world.produce(1), world.produce(2), world.produce(3))
     await settle()
     assert.deepEqual(world.produced, [1, 2])
     assert.equal(world.socket.isPaused(), true)
@@ -185,12 +191,12 @@ describe('Connection', () => {
   it('reads no further while the client does not take its responses', async () => {
     const world = new World()
     world.socket.isStuck = true
-    world.socket.client(world.fetch(1))
+    world.client(world.fetch(1))
     await settle()
     const records = Buffer.alloc(5000)
     world.pending.get('fetch 1')?.resolve({ responses: [{ topic: 't', partitions: [{ records }] }] })
     await settle()
-    world.socket.client(world.produce(2), world.produce(3))
+    world.client(world.produce(2), world.produce(3))
     await settle()
     assert.deepEqual(world.produced, [])
     assert.ok(world.memory.usedBytes >= 5000, 'the unsent response counts')
@@ -202,7 +208,7 @@ describe('Connection', () => {
   it('waits for memory, which other connections hold', async () => {
     const world = new World({ memoryBytes: 1000 })
     world.memory.take(1000)
-    world.socket.client(world.produce(1))
+    world.client(world.produce(1))
     await settle()
     assert.deepEqual(world.produced, [])
     world.memory.giveBack(1000)
@@ -212,7 +218,7 @@ describe('Connection', () => {
 
   it('gives all its memory back when it closes', async () => {
     const world = new World()
-    world.socket.client(world.produce(1), world.produce(2).subarray(0, 10))
+    world.client(world.produce(1), world.produce(2).subarray(0, 10))
     await settle()
     assert.ok(world.memory.usedBytes > 0)
     let closed = 0
@@ -229,10 +235,10 @@ describe('Connection', () => {
 
   it('answers what it took before it ends', async () => {
     const world = new World()
-    world.socket.client(world.produce(1))
+    world.client(world.produce(1))
     await settle()
     world.connection.end()
-    world.socket.client(world.produce(2))
+    world.client(world.produce(2))
     await settle()
     assert.deepEqual(world.produced, [1])
     assert.equal(world.socket.writableEnded, false)
@@ -244,7 +250,7 @@ describe('Connection', () => {
 
   it('answers a client that has sent its last', async () => {
     const world = new World()
-    world.socket.client(world.produce(1))
+    world.client(world.produce(1))
     world.socket.push(null)
     await settle()
     world.pending.get('produce 1')?.resolve({})
@@ -255,7 +261,7 @@ describe('Connection', () => {
 
   it('answers an unforeseen error with an error response, and goes on', async () => {
     const world = new World()
-    world.socket.client(world.fetch(1), world.fetch(2))
+    world.client(world.fetch(1), world.fetch(2))
     await settle()
     world.pending.get('fetch 1')?.reject(new Error('a bug'))
     await settle()
@@ -271,7 +277,7 @@ describe('Connection', () => {
       encodeRequest(apiVersionsRequest, 4, 9, 'test', { clientSoftwareName: 'x', clientSoftwareVersion: '1' }),
     )
     request.writeInt16BE(99, 6)
-    world.socket.client(request)
+    world.client(request)
     await settle()
     const frame = Buffer.concat(world.socket.sent).subarray(4)
     assert.equal(frame.readInt32BE(0), 9)
@@ -291,7 +297,7 @@ describe('Connection', () => {
       ])
       const size = Buffer.alloc(4)
       size.writeInt32BE(body.length)
-      world.socket.client(size, body)
+      world.client(size, body)
       await settle()
       const frame = Buffer.concat(world.socket.sent).subarray(4)
       assert.equal(frame.readInt32BE(0), 5)
@@ -318,7 +324,7 @@ describe('Connection', () => {
   ] as const) {
     it(`closes on ${name} with one log line`, async () => {
       const world = new World()
-      world.socket.client(bytes)
+      world.client(bytes)
       await settle()
       assert.equal(world.socket.destroyed, true)
       assert.equal(world.warnings.length, 1)

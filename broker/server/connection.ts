@@ -10,6 +10,7 @@
  * dropping. What breaks the protocol closes the connection with one log line.
  */
 import type { Socket } from 'node:net'
+import { type Block, releaseAll } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
@@ -18,6 +19,8 @@ import type { MemoryBudget } from './memory-budget.ts'
 import type { RequestProcessor } from './request-processor.ts'
 
 const EMPTY = Buffer.alloc(0)
+const NO_BUFFERS: readonly Uint8Array[] = []
+const NO_BLOCKS: readonly Block[] = []
 
 export interface ConnectionOptions {
   readonly listener: string
@@ -29,6 +32,8 @@ export interface ConnectionOptions {
 /** A response in the order of its request; `buffers` is null until it is ready, and empty where there is none to send. */
 interface ResponseSlot {
   buffers: readonly Uint8Array[] | null
+  /** What `buffers` lie in. */
+  blocks: readonly Block[]
   requestBytes: number
 }
 
@@ -74,7 +79,6 @@ export class Connection implements ClientSignal {
     this.#lastActivityMs = clock.monotonicMs()
     this.remoteAddress = socket.remoteAddress ?? 'unknown'
     socket.setNoDelay(true)
-    socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.on('drain', () => this.#pump())
     socket.on('end', () => this.#onEnd())
     socket.on('error', (error) => {
@@ -119,13 +123,16 @@ export class Connection implements ClientSignal {
   /** Takes no more requests, answers those that were taken, then closes. */
   end(): void {
     this.#isEnding = true
-    this.#inbox.length = 0
+    this.#dropInbox()
     this.#finishIfDone()
   }
 
-  #onData(chunk: Buffer): void {
+  /** Takes bytes that came; they are not looked at again after the call. */
+  receive(chunk: Buffer): void {
+    if (this.#isClosed) return
     this.#lastActivityMs = this.#clock.monotonicMs()
     if (this.#isEnding) return
+    const known = this.#inbox.length
     try {
       this.#decoder.push(chunk, this.#inbox)
     } catch (error) {
@@ -133,6 +140,7 @@ export class Connection implements ClientSignal {
       this.fail(error.message)
       return
     }
+    for (let i = known; i < this.#inbox.length; i++) this.#memory.take(this.#inbox[i]?.length ?? 0)
     const decoderBytes = this.#decoder.pendingBytes
     this.#memory.take(decoderBytes - this.#decoderBytes)
     this.#decoderBytes = decoderBytes
@@ -142,6 +150,30 @@ export class Connection implements ClientSignal {
       return
     }
     this.#pump()
+    this.#keepWaitingFrames(chunk)
+  }
+
+  /** Copies frames that could not be handled yet out of the chunk's memory. */
+  #keepWaitingFrames(chunk: Buffer): void {
+    for (let i = this.#inbox.length - 1; i >= 0; i--) {
+      const frame = this.#inbox[i]
+      // Frames that waited before, or were assembled, have memory of their own.
+      if (frame?.buffer !== chunk.buffer) break
+      this.#inbox[i] = Buffer.from(frame)
+    }
+  }
+
+  /** Lets go of responses that nobody takes any more; those that are not ready yet come here again. */
+  #dropSlots(): void {
+    for (const slot of this.#slots) {
+      releaseAll(slot.blocks)
+      slot.blocks = NO_BLOCKS
+    }
+  }
+
+  #dropInbox(): void {
+    for (const frame of this.#inbox) this.#memory.giveBack(frame.length)
+    this.#inbox.length = 0
   }
 
   #pump(): void {
@@ -173,12 +205,12 @@ export class Connection implements ClientSignal {
   }
 
   #start(frame: Buffer): void {
-    const slot: ResponseSlot = { buffers: null, requestBytes: frame.length }
+    const slot: ResponseSlot = { buffers: null, blocks: NO_BLOCKS, requestBytes: frame.length }
     this.#slots.push(slot)
-    this.#memory.take(frame.length)
     let isPipelined = false
-    const outcome = this.#processor.process(frame, this, this.#options.listener, (buffers) => {
-      slot.buffers = buffers ?? []
+    const outcome = this.#processor.process(frame, this, this.#options.listener, (buffers, blocks) => {
+      slot.buffers = buffers ?? NO_BUFFERS
+      slot.blocks = blocks
       this.#memory.giveBack(slot.requestBytes)
       slot.requestBytes = 0
       if (!isPipelined) this.#isBusy = false
@@ -195,10 +227,13 @@ export class Connection implements ClientSignal {
   }
 
   #sendReady(): void {
-    if (this.#isClosed) return
+    if (this.#isClosed) {
+      this.#dropSlots()
+      return
+    }
     this.#socket.cork()
     for (let slot = this.#slots[0]; slot !== undefined && slot.buffers !== null; slot = this.#slots[0]) {
-      this.#send(slot.buffers)
+      this.#send(slot.buffers, slot.blocks)
       this.#slots.shift()
     }
     this.#socket.uncork()
@@ -206,18 +241,23 @@ export class Connection implements ClientSignal {
   }
 
   /** Queues a response; its bytes count as held memory until the kernel has them. */
-  #send(buffers: readonly Uint8Array[]): void {
+  #send(buffers: readonly Uint8Array[], blocks: readonly Block[]): void {
     let bytes = 0
     for (const buffer of buffers) bytes += buffer.length
-    if (bytes === 0) return
+    if (bytes === 0) {
+      releaseAll(blocks)
+      return
+    }
     this.#memory.take(bytes)
     this.#unsentBytes += bytes
     const last = buffers.length - 1
     for (let i = 0; i < last; i++) this.#socket.write(buffers[i] ?? EMPTY)
-    this.#socket.write(buffers[last] ?? EMPTY, () => this.#onSent(bytes))
+    this.#socket.write(buffers[last] ?? EMPTY, () => this.#onSent(bytes, blocks))
   }
 
-  #onSent(bytes: number): void {
+  /** Also called when the bytes can't be sent any more: the kernel does not look at them then. */
+  #onSent(bytes: number, blocks: readonly Block[]): void {
+    releaseAll(blocks)
     if (this.#isClosed) return
     this.#unsentBytes -= bytes
     this.#memory.giveBack(bytes)
@@ -260,7 +300,8 @@ export class Connection implements ClientSignal {
     this.#memory.giveBack(this.#decoderBytes + this.#unsentBytes)
     this.#decoderBytes = 0
     this.#unsentBytes = 0
-    this.#inbox.length = 0
+    this.#dropInbox()
+    this.#dropSlots()
     // Requests under way give their bytes back when they complete.
     for (const listener of this.#closeListeners) listener()
     this.#closeListeners.clear()

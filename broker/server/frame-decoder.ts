@@ -1,76 +1,90 @@
+const EMPTY = Buffer.alloc(0)
+/** What is taken at first for a frame that did not come in one piece; it doubles from there. */
+const FIRST_BYTES = 256 * 1024
+
 /**
  * Cuts a TCP byte stream into Kafka frames (int32 size, then that many bytes).
  *
- * A frame that lies within one chunk is a view of it; one that is spread over chunks is assembled with one copy.
- * Memory grows only with bytes that have arrived, whatever size a client announces.
+ * A frame that lies within one chunk is a view of it; one that is spread over chunks is assembled with one copy. Nothing
+ * of a chunk is kept: its memory may be used again once `push` returned and the frames were handled or copied. Memory
+ * grows only with bytes that have arrived, whatever size a client announces.
  */
 export class FrameDecoder {
   readonly #maxFrameBytes: number
-  /** Bytes of the unfinished frame, its size prefix included. */
-  #pending: Buffer[] = []
-  #pendingBytes = 0
+  readonly #prefix = Buffer.alloc(4)
+  #prefixBytes = 0
   /** Size of the unfinished frame without its prefix; -1 while the prefix is incomplete. */
   #frameBytes = -1
+  /** What came of the unfinished frame, at its start. */
+  #frame = EMPTY
+  #filledBytes = 0
 
   constructor(maxFrameBytes: number) {
     this.#maxFrameBytes = maxFrameBytes
   }
 
-  /** Bytes held for a frame that is not complete. */
+  /** Memory held for a frame that is not complete. */
   get pendingBytes(): number {
-    return this.#pendingBytes
+    return this.#prefixBytes + this.#frame.length
   }
 
   /** Appends the frames that `chunk` completes, without their size prefix, to `frames`. Errors: {@link FrameError}; the stream can't go on after it. */
   push(chunk: Buffer, frames: Buffer[]): void {
-    let rest = chunk
-    if (this.#pendingBytes > 0) {
-      rest = this.#fill(rest, frames)
-      if (rest.length === 0) return
-    }
     let position = 0
-    while (rest.length - position >= 4) {
-      const frameBytes = this.#checked(rest, position)
-      if (rest.length - position - 4 < frameBytes) break
-      frames.push(rest.subarray(position + 4, position + 4 + frameBytes))
-      position += 4 + frameBytes
+    while (position < chunk.length) {
+      if (this.#frameBytes < 0) {
+        position = this.#readPrefix(chunk, position)
+        if (this.#frameBytes < 0) return
+      }
+      const missingBytes = this.#frameBytes - this.#filledBytes
+      if (this.#filledBytes === 0 && chunk.length - position >= missingBytes) {
+        frames.push(chunk.subarray(position, position + missingBytes))
+        this.#frameBytes = -1
+        position += missingBytes
+        continue
+      }
+      const bytes = Math.min(missingBytes, chunk.length - position)
+      this.#fill(chunk, position, bytes)
+      position += bytes
+      if (bytes === missingBytes) this.#finish(frames)
     }
-    if (position < rest.length) {
-      const tail = rest.subarray(position)
-      this.#frameBytes = tail.length >= 4 ? this.#checked(tail, 0) : -1
-      // A short tail is copied, so that a few bytes don't keep a whole chunk alive.
-      this.#pending = [tail.length < 4096 ? Buffer.from(tail) : tail]
-      this.#pendingBytes = tail.length
-    }
+    // A frame of no bytes is complete with its prefix.
+    if (this.#frameBytes === 0) this.#finish(frames)
   }
 
-  /** Adds to the unfinished frame; returns what follows it. */
-  #fill(chunk: Buffer, frames: Buffer[]): Buffer {
-    let rest = chunk
-    if (this.#frameBytes < 0) {
-      const missing = Math.min(4 - this.#pendingBytes, rest.length)
-      this.#add(rest.subarray(0, missing))
-      rest = rest.subarray(missing)
-      if (this.#pendingBytes < 4) return rest
-      this.#frameBytes = this.#checked(Buffer.concat(this.#pending, 4), 0)
+  /** Reads what is there of the prefix; returns the position after it. */
+  #readPrefix(chunk: Buffer, position: number): number {
+    if (this.#prefixBytes === 0 && chunk.length - position >= 4) {
+      this.#frameBytes = this.#checked(chunk, position)
+      return position + 4
     }
-    const missing = this.#frameBytes + 4 - this.#pendingBytes
-    if (rest.length < missing) {
-      this.#add(rest)
-      return rest.subarray(rest.length)
+    const bytes = Math.min(4 - this.#prefixBytes, chunk.length - position)
+    chunk.copy(this.#prefix, this.#prefixBytes, position, position + bytes)
+    this.#prefixBytes += bytes
+    if (this.#prefixBytes === 4) {
+      this.#frameBytes = this.#checked(this.#prefix, 0)
+      this.#prefixBytes = 0
     }
-    this.#add(rest.subarray(0, missing))
-    frames.push(Buffer.concat(this.#pending, this.#pendingBytes).subarray(4))
-    this.#pending = []
-    this.#pendingBytes = 0
+    return position + bytes
+  }
+
+  #fill(chunk: Buffer, position: number, bytes: number): void {
+    const neededBytes = this.#filledBytes + bytes
+    if (neededBytes > this.#frame.length) {
+      const grownBytes = Math.max(neededBytes, FIRST_BYTES, this.#frame.length * 2)
+      const grown = Buffer.allocUnsafeSlow(Math.min(this.#frameBytes, grownBytes))
+      this.#frame.copy(grown, 0, 0, this.#filledBytes)
+      this.#frame = grown
+    }
+    chunk.copy(this.#frame, this.#filledBytes, position, position + bytes)
+    this.#filledBytes = neededBytes
+  }
+
+  #finish(frames: Buffer[]): void {
+    frames.push(this.#frame.subarray(0, this.#filledBytes))
     this.#frameBytes = -1
-    return rest.subarray(missing)
-  }
-
-  #add(bytes: Buffer): void {
-    if (bytes.length === 0) return
-    this.#pending.push(bytes)
-    this.#pendingBytes += bytes.length
+    this.#frame = EMPTY
+    this.#filledBytes = 0
   }
 
   #checked(buffer: Buffer, position: number): number {

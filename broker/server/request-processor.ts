@@ -2,6 +2,7 @@
  * From a frame to its response: header, handler look-up, version check, decoding, handling, encoding, and the one place
  * where an unforeseen error becomes an error code and a log line.
  */
+import type { Block } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import { InvariantError } from '../../common/invariant.ts'
 import type { Logger } from '../../common/logger.ts'
@@ -15,8 +16,11 @@ import type { ApiHandler, RequestContext } from './api-handler.ts'
 import { legacyProduceResponse } from './legacy-produce.ts'
 import type { RequestMetrics, RequestTimes } from './request-metrics.ts'
 
-/** Takes the response's buffers; null where the request has no response. Called once, maybe before `process` returns. */
-export type Respond = (buffers: readonly Uint8Array[] | null) => void
+/**
+ * Takes the response's buffers (null where the request has no response) and the blocks that they lie in, to be released
+ * once they were sent. Called once, maybe before `process` returns.
+ */
+export type Respond = (buffers: readonly Uint8Array[] | null, blocks: readonly Block[]) => void
 
 /** A request that is being handled, or the reason for which the connection has to be closed. */
 export type ProcessOutcome = { readonly isPipelined: boolean } | string
@@ -27,6 +31,7 @@ export interface ConnectionInfo extends ClientSignal {
   fail(reason: string): void
 }
 
+const NO_BLOCKS: readonly Block[] = []
 const SEQUENTIAL = { isPipelined: false }
 const PIPELINED = { isPipelined: true }
 
@@ -56,7 +61,7 @@ export class RequestProcessor {
         return this.#unsupportedVersion(header, handler, respond)
       }
       if (header.apiKey === ApiKey.Produce && header.apiVersion < handler.requestSchema.versions.first) {
-        respond(legacyProduceResponse(frame, header))
+        respond(legacyProduceResponse(frame, header), NO_BLOCKS)
         return SEQUENTIAL
       }
       body = decodeRequest(handler.requestSchema, frame, header)
@@ -64,6 +69,7 @@ export class RequestProcessor {
       if (error instanceof ProtocolError) return `malformed request: ${error.message}`
       throw error
     }
+    const blocks: Block[] = []
     const context: RequestContext = {
       apiVersion: header.apiVersion,
       correlationId: header.correlationId,
@@ -72,8 +78,9 @@ export class RequestProcessor {
       remoteAddress: connection.remoteAddress,
       signal: connection,
       closeConnection: (reason) => connection.fail(reason),
+      releaseWhenSent: (more) => blocks.push(...more),
     }
-    this.#handle(handler, body, context, connection, startMs, respond)
+    this.#handle(handler, body, context, connection, startMs, (buffers) => respond(buffers, blocks))
     return handler.isPipelined ? PIPELINED : SEQUENTIAL
   }
 
@@ -83,7 +90,7 @@ export class RequestProcessor {
     context: RequestContext,
     connection: ConnectionInfo,
     startMs: number,
-    respond: Respond,
+    respond: (buffers: readonly Uint8Array[] | null) => void,
   ): void {
     const times = this.#metrics.of(handler.name)
     const finish = (response: unknown): void => {
@@ -156,7 +163,7 @@ export class RequestProcessor {
         maxVersion,
       })),
     }
-    respond(encodeResponse(apiVersionsResponse, 0, header.correlationId, response))
+    respond(encodeResponse(apiVersionsResponse, 0, header.correlationId, response), NO_BLOCKS)
     return SEQUENTIAL
   }
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../../common/logger.ts'
 import type { TimerHandle, Timers } from '../../common/timers.ts'
 import { Connection } from './connection.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import { readIntoBuffer } from './read-buffer.ts'
 import type { RequestProcessor } from './request-processor.ts'
 
 export interface SocketServerOptions {
@@ -18,6 +19,11 @@ export interface SocketServerOptions {
   readonly maxConnectionsPerAddress: number
   readonly maxIdleMs: number
 }
+
+const READ_BUFFER_BYTES = 256 * 1024
+
+/** Of a connection that is not opened: it closes, and that is all. */
+const ignore = (): void => undefined
 
 export class SocketServer {
   readonly #server: Server
@@ -34,7 +40,10 @@ export class SocketServer {
   #isServing = false
   #isClosing = false
   /** Connections that came before {@link serve}; they are not read from until then. */
-  readonly #early = new Set<Socket>()
+  readonly #early = new Map<Socket, string>()
+  readonly #closed = Promise.withResolvers<undefined>()
+  /** All connections are read into it, one after another; what they keep they copy. */
+  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
 
   constructor(
     processor: RequestProcessor,
@@ -50,7 +59,9 @@ export class SocketServer {
     this.#timers = timers
     this.#logger = logger
     this.#options = options
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket))
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
+      this.#accept(socket)
+    })
   }
 
   get connectionCount(): number {
@@ -73,23 +84,23 @@ export class SocketServer {
   /** Begins to read from connections; those that came before have waited. */
   serve(): void {
     this.#isServing = true
-    for (const socket of this.#early) this.#open(socket)
+    const early = [...this.#early]
     this.#early.clear()
+    for (const [socket, address] of early) this.#open(socket, address)
   }
 
   /** Accepts no more, answers what was taken, and closes all; connections that are not done after `graceMs` are cut. */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true
     this.#idleTimer?.cancel()
-    const closed = Promise.withResolvers<undefined>()
-    if (this.#server.listening) this.#server.close(() => closed.resolve(undefined))
-    else closed.resolve(undefined)
-    for (const socket of this.#early) socket.destroy()
+    this.#server.close()
+    for (const socket of this.#early.keys()) socket.destroy()
     for (const connection of this.#connections) connection.end()
+    if (this.#connectionCount === 0) return
     const cut = this.#timers.schedule(graceMs, () => {
       for (const connection of this.#connections) connection.destroy()
     })
-    await closed.promise
+    await this.#closed.promise
     cut.cancel()
   }
 
@@ -105,33 +116,40 @@ export class SocketServer {
         { remoteAddress: address, connections: this.#connectionCount },
         'refusing a connection over the limit',
       )
-      socket.on('error', () => undefined)
+      socket.on('error', ignore)
       socket.destroy()
       return
     }
     this.#perAddress.set(address, ofAddress + 1)
     this.#connectionCount++
-    socket.once('close', () => {
-      this.#connectionCount--
-      const left = (this.#perAddress.get(address) ?? 1) - 1
-      if (left === 0) this.#perAddress.delete(address)
-      else this.#perAddress.set(address, left)
-    })
     if (this.#isServing) {
-      this.#open(socket)
+      this.#open(socket, address)
       return
     }
-    const forget = (): void => {
-      this.#early.delete(socket)
-    }
-    this.#early.add(socket)
-    socket.on('error', forget).once('close', forget)
+    this.#early.set(socket, address)
+    socket.on('error', ignore)
+    socket.once('close', () => {
+      if (this.#early.delete(socket)) this.#left(address)
+    })
   }
 
-  #open(socket: Socket): void {
+  #open(accepted: Socket, address: string): void {
+    const socket = readIntoBuffer(accepted, this.#readBuffer, (bytes) => connection.receive(bytes))
     const connection = new Connection(socket, this.#processor, this.#memory, this.#clock, this.#logger, this.#options)
     this.#connections.add(connection)
-    socket.once('close', () => this.#connections.delete(connection))
+    socket.once('close', () => {
+      this.#connections.delete(connection)
+      this.#left(address)
+    })
+    socket.resume()
+  }
+
+  #left(address: string): void {
+    this.#connectionCount--
+    const left = (this.#perAddress.get(address) ?? 1) - 1
+    if (left === 0) this.#perAddress.delete(address)
+    else this.#perAddress.set(address, left)
+    if (this.#isClosing && this.#connectionCount === 0) this.#closed.resolve(undefined)
   }
 
   #checkIdle(): void {

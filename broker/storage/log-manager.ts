@@ -8,6 +8,7 @@
  * - One failed write or fsync of any log takes the whole data dir offline: no log of it takes appends any more.
  * - Folders are deleted only by `deleteLog`, in two steps: renamed, and removed after `file.delete.delay.ms`.
  */
+import { BlockPool } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { Disk } from '../../common/disk.ts'
 import { invariant } from '../../common/invariant.ts'
@@ -24,6 +25,7 @@ import { formatPartitionMetadata, loadLog, NoLogError, PARTITION_METADATA, produ
 import { LogSegment, segmentFileName } from './log-segment.ts'
 import { LogSegments } from './log-segments.ts'
 import { ProducerStateManager } from './producer-state-manager.ts'
+import { RecordArena } from './record-arena.ts'
 import { TailCache } from './tail-cache.ts'
 import { UnifiedLog, type LogHost, type LogListener, type UnifiedLogDependencies } from './unified-log.ts'
 
@@ -79,6 +81,9 @@ const DEFAULTS = {
   maxOpenFiles: 4096,
 } as const
 
+/** Holds what a consumer asks for at a time by default (1 MiB), and what is read beyond that to find it. */
+const BLOCK_BYTES = 1024 * 1024 + 32 * 1024
+const MAX_FREE_BLOCKS = 16
 /** Folders that are loaded at the same time. */
 const CONCURRENT_LOADS = 64
 /** Logs that a periodic task works on at the same time. */
@@ -131,9 +136,12 @@ export class LogManager {
       persistLogStartOffsets: () => this.#logStartOffsets.run(),
       recoveryPointMoved: () => this.#recoveryPointMoved(),
     }
+    const blocks = new BlockPool({ blockBytes: BLOCK_BYTES, maxFreeBlocks: MAX_FREE_BLOCKS })
     this.#logDependencies = {
       pool: this.#pool,
       tailCache: new TailCache(this.#settings.tailCacheBytes),
+      blocks,
+      arena: new RecordArena(blocks),
       indexCache: new IndexCache(this.#settings.indexCacheBytes),
       clock,
       random,

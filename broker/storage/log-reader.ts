@@ -6,11 +6,13 @@
  * what was written whole when it began. A truncation meanwhile makes its bytes doubtful: the caller compares truncation
  * counts. A deletion doesn't, since the file stays open until the read is done.
  */
+import type { Block, BlockPool } from '../../common/block-pool.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 import { RecordsError } from '../protocol/records/records-error.ts'
 import { DroppedFileError } from './file-pool.ts'
 import type { LogSegment } from './log-segment.ts'
 import type { LogSegments } from './log-segments.ts'
+import type { StoredRecords } from './record-arena.ts'
 
 export interface DiskReadOptions {
   readonly startOffset: number
@@ -20,8 +22,8 @@ export interface DiskReadOptions {
   readonly indexIntervalBytes: number
 }
 
-/** `records`: whole batches, undefined if there are none below the bound. */
-export type DiskReadDone = (error: Error | null, records: Buffer | undefined, nextOffset: number) => void
+/** `found`: whole batches, undefined if there are none below the bound. */
+export type DiskReadDone = (error: Error | null, found: StoredRecords | undefined, nextOffset: number) => void
 
 /** Read beyond `maxBytes`, for the batches between an index entry and the wanted one. */
 const SLACK_BYTES = 16 * 1024
@@ -37,14 +39,16 @@ interface Hint {
 
 export class LogReader {
   readonly #segments: LogSegments
+  readonly #blocks: BlockPool
   /** Told of each segment whose indexes a read needed. */
   readonly #onIndexUse: (segment: LogSegment) => void
   /** Where the last reads ended, for those that go on there. */
   #hints: Hint[] = []
   #nextHint = 0
 
-  constructor(segments: LogSegments, onIndexUse: (segment: LogSegment) => void) {
+  constructor(segments: LogSegments, blocks: BlockPool, onIndexUse: (segment: LogSegment) => void) {
     this.#segments = segments
+    this.#blocks = blocks
     this.#onIndexUse = onIndexUse
   }
 
@@ -94,15 +98,17 @@ export class LogReader {
       return
     }
     const wanted = Math.max(Math.min(options.maxBytes, MAX_READ_BYTES), recordBatch.RECORD_BATCH_OVERHEAD) + slackBytes
-    const target = Buffer.allocUnsafeSlow(Math.min(available, wanted))
+    const { block, target } = this.#take(Math.min(available, wanted))
     readInto(segment, target, position, (error, bytesRead) => {
       if (error !== null) {
+        block.release()
         done(error, undefined, options.startOffset)
         return
       }
       const chunk = target.subarray(0, bytesRead)
       const found = tryFindBatches(chunk, options, expectedLastOffset)
       if (found instanceof Error) {
+        block.release()
         const canRebuild = expectedLastOffset !== undefined && segment !== this.#segments.active
         if (canRebuild) this.#readWithNewIndexes(segment, options, done)
         else done(found, undefined, options.startOffset)
@@ -110,8 +116,11 @@ export class LogReader {
       }
       if (found.end > found.start) {
         this.#leaveHint(found.nextOffset, segment, position + found.end)
-        done(null, chunk.subarray(found.start, found.end), found.nextOffset)
-      } else if (found.isOver) {
+        done(null, { records: chunk.subarray(found.start, found.end), block }, found.nextOffset)
+        return
+      }
+      block.release()
+      if (found.isOver) {
         done(null, undefined, options.startOffset)
       } else if (position + found.start >= segment.writtenBytes) {
         this.#goOn(segment, options, done)
@@ -138,22 +147,30 @@ export class LogReader {
       done(null, undefined, options.startOffset)
       return
     }
-    const target = Buffer.allocUnsafeSlow(batchBytes)
+    const { block, target } = this.#take(batchBytes)
     readInto(segment, target, position, (error, bytesRead) => {
       if (error !== null || bytesRead < batchBytes) {
+        block.release()
         done(error ?? new Error(`${segment.file.path} is shorter than it was`), undefined, options.startOffset)
         return
       }
       const nextOffset = recordBatch.nextOffset(target, 0)
       if (nextOffset <= options.startOffset) {
+        block.release()
         this.#readAt(segment, position + batchBytes, options, 0, undefined, done)
       } else if (nextOffset > options.upperBoundOffset) {
+        block.release()
         done(null, undefined, options.startOffset)
       } else {
         this.#leaveHint(nextOffset, segment, position + batchBytes)
-        done(null, target, nextOffset)
+        done(null, { records: target, block }, nextOffset)
       }
     })
+  }
+
+  #take(bytes: number): { block: Block; target: Buffer } {
+    const block = this.#blocks.take(bytes)
+    return { block, target: block.bytes.subarray(0, bytes) }
   }
 
   /** The segment ends before the offset: it is the first one of the next segment, or was compacted away. */

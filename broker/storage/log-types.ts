@@ -1,4 +1,5 @@
 /** The values that go into and come out of a log. */
+import type { Block } from '../../common/block-pool.ts'
 import type { AppendOrigin, RecordError } from './log-validator.ts'
 
 export type { AppendOrigin } from './log-validator.ts'
@@ -47,6 +48,8 @@ export type ReadResult =
       readonly ok: true
       /** Whole batches in offset order: views that nobody may write to. Empty when there is nothing below the bound. */
       readonly buffers: readonly Buffer[]
+      /** Where they lie, with a reference each: to be released once nobody looks at the buffers any more. */
+      readonly blocks: readonly Block[]
       readonly sizeBytes: number
       /** The offset after the last batch; the offset asked for when there is none. */
       readonly nextOffset: number

@@ -11,6 +11,7 @@
  * - The first failed write or fsync ends it all: what is queued is dropped, and nothing is written any more. Nothing is
  *   retried, since after a failed fsync the kernel may call pages clean that never reached the disk.
  */
+import type { Block } from '../../common/block-pool.ts'
 import type { Disk } from '../../common/disk.ts'
 import { invariant } from '../../common/invariant.ts'
 import { datasync } from './disk-calls.ts'
@@ -19,6 +20,8 @@ import type { LogSegment } from './log-segment.ts'
 /** One append: whole batches for one segment. Empty records only have the segment's file made. */
 export interface QueuedAppend {
   readonly records: Buffer
+  /** What `records` lies in, with a reference that goes to whoever takes the append; undefined for empty records. */
+  readonly block: Block | undefined
   readonly segment: LogSegment
   readonly nextOffset: number
 }
@@ -184,6 +187,7 @@ export class LogWriter {
   fail(error: Error): void {
     if (this.#failure !== undefined) return
     this.#failure = error
+    // Their blocks are left to the garbage collector, since the kernel may still read from them.
     this.#queue = []
     this.#head = 0
     const waiters = [...this.#waiters, ...this.#idleWaiters, ...this.#creationWaiters]

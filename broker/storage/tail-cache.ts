@@ -3,20 +3,20 @@
  *
  * One budget for all logs of a broker; when it is exceeded, the oldest appends go first, whichever log they are of.
  * Invariants: the tail of a log is contiguous and ends at its log end offset (only what was written whole is added); the
- * bytes are those of the segment file. Nobody writes to a buffer after it was added.
+ * bytes are those of the segment file. Each append holds a reference to the block that its
+ * bytes lie in; a reader gets references of its own.
  */
+import type { Block } from '../../common/block-pool.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 
 interface CachedAppend {
   /** Empty once it was removed, so that nothing that still lists the append pins its bytes. */
   records: Buffer
   readonly nextOffset: number
+  readonly block: Block
   /** The log whose tail this is in; undefined once it was removed. */
   tail: LogTail | undefined
 }
-
-/** An append that is smaller than its backing memory by more than this factor is copied, so that it doesn't pin it. */
-const MAX_PINNED_FACTOR = 8
 
 const NOTHING = Buffer.alloc(0)
 
@@ -59,6 +59,7 @@ export class TailCache {
     append.tail = undefined
     this.#sizeBytes -= append.records.length
     append.records = NOTHING
+    append.block.release()
   }
 }
 
@@ -72,14 +73,17 @@ export class LogTail {
     this.#cache = cache
   }
 
-  /** Adds what was just written: whole batches that follow what was added before. */
-  add(records: Buffer, nextOffset: number): void {
+  /**
+   * Adds what was just written: whole batches that follow what was added before. The caller's reference to the block goes
+   * over to the cache.
+   */
+  add(records: Buffer, nextOffset: number, block: Block): void {
     if (records.length > this.#cache.budgetBytes) {
       this.clear()
+      block.release()
       return
     }
-    const isLarge = records.buffer.byteLength > records.length * MAX_PINNED_FACTOR
-    const append: CachedAppend = { records: isLarge ? copyOf(records) : records, nextOffset, tail: this }
+    const append: CachedAppend = { records, nextOffset, block, tail: this }
     this.#appends.push(append)
     this.#cache.added(append)
   }
@@ -94,7 +98,8 @@ export class LogTail {
 
   /**
    * Adds whole batches from the one that holds `startOffset` to `out`: at most `maxBytes` (but at least one batch if
-   * `minOneMessage`), and none that reaches `upperBoundOffset`. Returns the offset after the last.
+   * `minOneMessage`), and none that reaches `upperBoundOffset`. Adds a reference to each block that they lie in to
+   * `blocks`, which the caller has to release. Returns the offset after the last.
    */
   collect(
     startOffset: number,
@@ -102,6 +107,7 @@ export class LogTail {
     maxBytes: number,
     minOneMessage: boolean,
     out: Buffer[],
+    blocks: Block[],
   ): number {
     let nextOffset = startOffset
     let remaining = maxBytes
@@ -113,6 +119,7 @@ export class LogTail {
       const start = nextOffset === startOffset ? positionOf(records, startOffset) : 0
       if (append.nextOffset <= upperBoundOffset && records.length - start <= remaining) {
         out.push(start === 0 ? records : records.subarray(start))
+        retainOnce(append.block, blocks)
         remaining -= records.length - start
         nextOffset = append.nextOffset
         mustAdd = false
@@ -128,7 +135,10 @@ export class LogTail {
         end += size
         nextOffset = after
       }
-      if (end > start) out.push(records.subarray(start, end))
+      if (end > start) {
+        out.push(records.subarray(start, end))
+        retainOnce(append.block, blocks)
+      }
       break
     }
     return nextOffset
@@ -190,8 +200,9 @@ function positionOf(records: Buffer, offset: number): number {
   return position
 }
 
-function copyOf(records: Buffer): Buffer {
-  const copy = Buffer.allocUnsafe(records.length)
-  records.copy(copy)
-  return copy
+/** Appends that follow each other are mostly in the same block, which then needs one reference only. */
+function retainOnce(block: Block, blocks: Block[]): void {
+  if (blocks.at(-1) === block) return
+  block.retain()
+  blocks.push(block)
 }

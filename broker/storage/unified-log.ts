@@ -16,6 +16,7 @@
  * At the same time may run: appends (synchronous), one write, one flush, any number of reads, and one maintenance task
  * (checkpoint, truncation, retention, close), which are queued. Truncation refuses appends and waits for write and flush.
  */
+import type { Block, BlockPool } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { Random } from '../../common/random.ts'
@@ -50,6 +51,7 @@ import {
 import { LogWriter, type QueuedAppend } from './log-writer.ts'
 import type { PreparedAppend, ProducerStateManager } from './producer-state-manager.ts'
 import { ProducerStateError, type ProducerStateEntry } from './producer-state.ts'
+import type { RecordArena } from './record-arena.ts'
 import { replayProducers } from './replay-producers.ts'
 import { deletableSegments } from './retention.ts'
 import { LogTail, type TailCache } from './tail-cache.ts'
@@ -76,6 +78,8 @@ export interface LogHost {
 export interface UnifiedLogDependencies {
   readonly pool: FilePool
   readonly tailCache: TailCache
+  readonly blocks: BlockPool
+  readonly arena: RecordArena
   readonly indexCache: IndexCache
   readonly clock: Clock
   readonly random: Random
@@ -103,6 +107,7 @@ export interface LogState {
 }
 
 const NOTHING: readonly Buffer[] = []
+const NO_BLOCKS: readonly Block[] = []
 
 export class UnifiedLog {
   readonly topicName: string
@@ -155,7 +160,7 @@ export class UnifiedLog {
     this.#sizeBytes = state.segments.sizeBytes
     this.#rollAfterMs = this.#drawRollAge()
     this.#tail = new LogTail(dependencies.tailCache)
-    this.#reader = new LogReader(state.segments, (segment) => this.#noteIndexUse(segment))
+    this.#reader = new LogReader(state.segments, dependencies.blocks, (segment) => this.#noteIndexUse(segment))
     this.#writer = new LogWriter({
       disk: dependencies.pool.disk,
       folder: state.folder,
@@ -268,8 +273,8 @@ export class UnifiedLog {
   }
 
   /**
-   * Checks a client's or coordinator's batch, gives it offsets, and queues it for writing. The buffer belongs to the log
-   * from now on: it is changed in place and kept.
+   * Checks a client's or coordinator's batch, gives it offsets, and queues it for writing. The buffer is changed in place
+   * and copied; it is the caller's again when this returns.
    */
   appendAsLeader(records: Buffer, options: AppendOptions): AppendOutcome {
     const refusal = this.#refusal()
@@ -308,7 +313,7 @@ export class UnifiedLog {
     }
   }
 
-  /** Queues what the leader sent, offsets and epochs as they are. The buffer is kept. */
+  /** Queues a copy of what the leader sent, offsets and epochs as they are. */
   appendAsFollower(records: Buffer, leaderEpoch: number): AppendOutcome {
     const refusal = this.#refusal()
     if (refusal !== undefined) return refusal
@@ -365,14 +370,15 @@ export class UnifiedLog {
     }
     const upperBoundOffset = Math.min(options.upperBoundOffset, logEndOffset)
     if (startOffset >= upperBoundOffset || (options.maxBytes <= 0 && !options.minOneMessage)) {
-      done({ ok: true, buffers: NOTHING, sizeBytes: 0, nextOffset: startOffset })
+      done({ ok: true, buffers: NOTHING, blocks: NO_BLOCKS, sizeBytes: 0, nextOffset: startOffset })
       return
     }
     if (this.#tail.holds(startOffset)) {
       const buffers: Buffer[] = []
       const { maxBytes, minOneMessage } = options
-      const nextOffset = this.#tail.collect(startOffset, upperBoundOffset, maxBytes, minOneMessage, buffers)
-      done({ ok: true, buffers, sizeBytes: totalBytes(buffers), nextOffset })
+      const blocks: Block[] = []
+      const nextOffset = this.#tail.collect(startOffset, upperBoundOffset, maxBytes, minOneMessage, buffers, blocks)
+      done({ ok: true, buffers, blocks, sizeBytes: totalBytes(buffers), nextOffset })
       return
     }
     this.#readFromDisk(startOffset, options, upperBoundOffset, done)
@@ -571,7 +577,8 @@ export class UnifiedLog {
     this.#sizeBytes += records.length
     this.#nextOffset = nextOffset
     if (this.#writer.durableOffset === this.#writer.logEndOffset) this.#unflushedSinceMs = clock.monotonicMs()
-    this.#writer.enqueue({ records, segment, nextOffset })
+    const stored = this.#dependencies.arena.store(records)
+    this.#writer.enqueue({ ...stored, segment, nextOffset })
   }
 
   #mustRollFor(bytes: number, lastOffset: number): boolean {
@@ -596,7 +603,7 @@ export class UnifiedLog {
     const segment = LogSegment.begin(pool, this.#folder, this.#nextOffset, clock.wallMs())
     this.#segments.push(segment)
     this.#rollAfterMs = this.#drawRollAge()
-    this.#writer.enqueue({ records: EMPTY, segment, nextOffset: this.#nextOffset })
+    this.#writer.enqueue({ records: EMPTY, block: undefined, segment, nextOffset: this.#nextOffset })
     this.#requestCheckpoint()
   }
 
@@ -617,9 +624,9 @@ export class UnifiedLog {
     return this.#config.segmentMs - Math.floor(this.#dependencies.random.next() * jitterMs)
   }
 
-  #onWritten({ records, nextOffset }: QueuedAppend): void {
-    if (records.length === 0) return
-    this.#tail.add(records, nextOffset)
+  #onWritten({ records, nextOffset, block }: QueuedAppend): void {
+    if (block === undefined) return
+    this.#tail.add(records, nextOffset, block)
     this.#bytesSinceCheckpoint += records.length
     if (this.#bytesSinceCheckpoint >= this.#dependencies.checkpointBytes) this.#requestCheckpoint()
   }
@@ -678,7 +685,7 @@ export class UnifiedLog {
     const { maxBytes, minOneMessage } = options
     const { indexIntervalBytes } = this.#config
     const request = { startOffset, upperBoundOffset, maxBytes, minOneMessage, indexIntervalBytes }
-    this.#reader.read(request, (error, records, nextOffset) => {
+    this.#reader.read(request, (error, found, nextOffset) => {
       const isTruncating = this.#state === 'truncating'
       if (isTruncating || truncations !== this.#truncations || error instanceof DroppedFileError) {
         if (isTruncating) done(readFailure(ErrorCode.NOT_LEADER_OR_FOLLOWER, 'the log is truncating'))
@@ -690,8 +697,9 @@ export class UnifiedLog {
         )
         done(readFailure(ErrorCode.KAFKA_STORAGE_ERROR, error.message))
       } else {
-        const buffers = records === undefined ? NOTHING : [records]
-        done({ ok: true, buffers, sizeBytes: records?.length ?? 0, nextOffset })
+        const buffers = found === undefined ? NOTHING : [found.records]
+        const blocks = found === undefined ? NO_BLOCKS : [found.block]
+        done({ ok: true, buffers, blocks, sizeBytes: found?.records.length ?? 0, nextOffset })
       }
     })
   }
