@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
 const requireClient = createRequire(join(process.env.OTTLA_E2E_CLIENTS, 'from-here.js'))
-const { Producer } = requireClient('@confluentinc/kafka-javascript')
+const { CODES, Producer } = requireClient('@confluentinc/kafka-javascript')
 const [bootstrap, name, idempotent, codec, perSecond, ...topicArgs] = process.argv.slice(2)
 const isIdempotent = idempotent === 'true'
 const maxOutstanding = 2000
@@ -26,6 +26,7 @@ const producer = new Producer({
   'retry.backoff.max.ms': 200,
   'reconnect.backoff.ms': 20,
   'reconnect.backoff.max.ms': 200,
+  ...(process.env.OTTLA_E2E_RDKAFKA_DEBUG ? { event_cb: true, debug: process.env.OTTLA_E2E_RDKAFKA_DEBUG } : {}),
 })
 
 const topics = topicArgs.map((text) => {
@@ -56,8 +57,16 @@ producer.on('delivery-report', (error, report) => {
 })
 producer.on('event.error', (error) => {
   // Lost connections are what this suite is about; a fatal error means that the producer gave up for good.
-  if (error.isFatal || error.code === -150) process.stdout.write(`e - 0 0 fatal: ${error.message}\n`)
+  if (error.code === CODES.ERRORS.ERR__FATAL || error.isFatal) giveUp(error)
 })
+// OTTLA_E2E_RDKAFKA_DEBUG=eos shows what librdkafka thinks of its sequence numbers.
+producer.on('event.log', (event) => console.error(event.message))
+
+function giveUp(error) {
+  process.stdout.write(`e - 0 0 fatal: ${error.message}\n`)
+  console.error(`gave up for good: ${error.message}`)
+  process.exit(1)
+}
 
 producer.connect({ timeout: 60000 }, (error) => {
   if (error) {
@@ -73,7 +82,11 @@ producer.connect({ timeout: 60000 }, (error) => {
       const { topic, sequences } = topics[sent % topics.length]
       const partition = Math.floor(sent / topics.length) % sequences.length
       const sequence = sequences[partition]++
-      producer.produce(topic, partition, valueOf(sequence), null, null, `${topic} ${partition} ${sequence}`)
+      try {
+        producer.produce(topic, partition, valueOf(sequence), null, null, `${topic} ${partition} ${sequence}`)
+      } catch (error) {
+        giveUp(error)
+      }
       outstanding += 1
       sent += 1
     }

@@ -67,6 +67,9 @@ async function runCrashes(options: CrashOptions, folder: string): Promise<string
     return [...ledger.violations, ...churn.violations, ...left, ...dumped.complaints]
   } catch (error) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    load.killAll()
+    // What is in the logs now often tells why.
+    await readBack(tools, broker, ledger).catch((failed: unknown) => console.error(failed))
     return [...ledger.violations, ...churn.violations, `the run could not go on: ${text}`]
   } finally {
     churn.abandon()

@@ -41,24 +41,49 @@ export async function dumpLogFiles(tools: KafkaTools, dataFolder: string): Promi
   ]
   for (const [chosen, flags] of passes) {
     for (const some of inChunks(chosen, 200)) {
-      const result = await tools.run('kafka-dump-log', [...flags, '--files', some.join(',')], { timeoutMs: 600_000 })
-      let file = ''
-      if (result.status !== 0)
-        complaints.push(`status ${result.status} of ${flags.join(' ')}: ${result.stderr.slice(-2000)}`)
-      for (const line of result.stdout.split('\n')) {
-        if (line.startsWith('Dumping ')) file = line.slice('Dumping '.length)
-        const codec = batchLine.exec(line)?.[1]
-        if (codec !== undefined && file.endsWith('.log')) countBatch(codecs, basename(dirname(file)), codec)
-        if (isComplaint(line)) complaints.push(`${file}: ${line.slice(0, 300)}`)
-      }
-      if (/Exception|ERROR/.test(result.stderr)) complaints.push(result.stderr.slice(-2000))
-      if (flags.includes('--index-sanity-check')) {
-        const passed = result.stdout.split('\n').filter((line) => /passed sanity check|is empty/.test(line)).length
-        if (passed < some.length) complaints.push(`only ${passed} of ${some.length} indexes passed the sanity check`)
+      for (const { file, lines } of await dumpFiles(tools, some, flags, complaints)) {
+        for (const line of lines) {
+          const codec = batchLine.exec(line)?.[1]
+          if (codec !== undefined && file.endsWith('.log')) countBatch(codecs, basename(dirname(file)), codec)
+          if (isComplaint(line)) complaints.push(`${file}: ${line.slice(0, 300)}`)
+        }
+        if (
+          flags.includes('--index-sanity-check') &&
+          !lines.some((line) => /passed sanity check|is empty/.test(line))
+        ) {
+          complaints.push(`${file}: did not pass the sanity check`)
+        }
       }
     }
   }
   return { counts, codecs, complaints }
+}
+
+/** What the tool prints about each file. It ends at the first file that it can't read, so then the others are tried apart. */
+async function dumpFiles(
+  tools: KafkaTools,
+  files: readonly string[],
+  flags: readonly string[],
+  complaints: string[],
+): Promise<{ file: string; lines: string[] }[]> {
+  if (files.length === 0) return []
+  const result = await tools.run('kafka-dump-log', [...flags, '--files', files.join(',')], { timeoutMs: 600_000 })
+  if (result.status !== 0 && files.length > 1) {
+    const half = Math.ceil(files.length / 2)
+    return [
+      ...(await dumpFiles(tools, files.slice(0, half), flags, complaints)),
+      ...(await dumpFiles(tools, files.slice(half), flags, complaints)),
+    ]
+  }
+  if (result.status !== 0 || /Exception|ERROR/.test(result.stderr)) {
+    complaints.push(`${files.join()}: ${flags.join(' ')} ended with ${result.status}: ${result.stderr.slice(0, 400)}`)
+  }
+  const dumped: { file: string; lines: string[] }[] = []
+  for (const line of result.stdout.split('\n')) {
+    if (line.startsWith('Dumping ')) dumped.push({ file: line.slice('Dumping '.length), lines: [] })
+    else dumped.at(-1)?.lines.push(line)
+  }
+  return dumped
 }
 
 /** Records are printed with their payload: only what stands before it is the tool's own word. */
