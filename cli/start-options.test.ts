@@ -19,8 +19,8 @@ describe('parseStartOptions', () => {
     return path
   }
 
-  it('has defaults', () => {
-    assert.deepEqual(parseStartOptions([]), {
+  it('has defaults', async () => {
+    assert.deepEqual(await parseStartOptions([]), {
       host: '127.0.0.1',
       port: 9092,
       httpPort: 8080,
@@ -31,11 +31,11 @@ describe('parseStartOptions', () => {
     })
   })
 
-  it('takes flags over the file, and merges broker configs', () => {
+  it('takes flags over the file, and merges broker configs', async () => {
     const path = fileOf(
       'port: 9000\nhost: 127.0.0.2\nconfig:\n  num.partitions: 3\n  auto.create.topics.enable: false\n',
     )
-    const options = parseStartOptions([
+    const options = await parseStartOptions([
       '--config',
       path,
       '--port',
@@ -51,8 +51,8 @@ describe('parseStartOptions', () => {
     assert.deepEqual(options.config, { 'num.partitions': '5', 'auto.create.topics.enable': 'false' })
   })
 
-  it('answers --help with nothing to start', () => {
-    assert.equal(parseStartOptions(['--help']), undefined)
+  it('answers --help with nothing to start', async () => {
+    assert.equal(await parseStartOptions(['--help']), undefined)
   })
 
   for (const [name, args, message] of [
@@ -69,16 +69,13 @@ describe('parseStartOptions', () => {
     ['an empty host', ['--host='], /--host must not be empty/],
     ['a missing file', ['--config', '/nowhere/ottla.yaml'], /the config file \/nowhere\/ottla\.yaml can't be read/],
   ] as const) {
-    it(`refuses ${name}`, () => {
-      assert.throws(
-        () => parseStartOptions(args),
-        (error) => {
-          assert.ok(error instanceof UsageError)
-          assert.match(error.message, message)
-          assert.ok(!error.message.includes('\n'), 'one sentence')
-          return true
-        },
-      )
+    it(`refuses ${name}`, async () => {
+      await assert.rejects(parseStartOptions(args), (error) => {
+        assert.ok(error instanceof UsageError)
+        assert.match(error.message, message)
+        assert.ok(!error.message.includes('\n'), 'one sentence')
+        return true
+      })
     })
   }
 
@@ -89,8 +86,8 @@ describe('parseStartOptions', () => {
     ['broken YAML', 'a: [', /can't be read/],
     ['a config that is no map', 'config: 3', /'config' in .* must be a map/],
   ] as const) {
-    it(`refuses a file with ${name}`, () => {
-      assert.throws(() => parseStartOptions(['--config', fileOf(text)]), message)
+    it(`refuses a file with ${name}`, async () => {
+      await assert.rejects(parseStartOptions(['--config', fileOf(text)]), message)
     })
   }
 })

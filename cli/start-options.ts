@@ -1,7 +1,6 @@
 /** What `ottla start` is told: flags, an optional YAML file, and the broker configs from both. Pure but for reading the file. */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { parse as parseYaml } from 'yaml'
 import { validateBrokerConfig } from '../crds/config/broker-configs.ts'
 import { ConfigError } from '../crds/config/config-def.ts'
 import type { LogLevel } from '../common/logger.ts'
@@ -44,10 +43,11 @@ const MAX_BROKERS = 100
 type Settings = Partial<Record<'host' | 'port' | 'httpPort' | 'dataDir' | 'brokers' | 'logLevel', string>>
 
 /** Errors: {@link UsageError}. Undefined: help was asked for. */
-export function parseStartOptions(args: readonly string[]): StartOptions | undefined {
+export async function parseStartOptions(args: readonly string[]): Promise<StartOptions | undefined> {
   const values = parseFlags(args)
   if (values.help === true) return undefined
-  const file: FileSettings = values.config === undefined ? { settings: {}, config: {} } : readConfigFile(values.config)
+  const file: FileSettings =
+    values.config === undefined ? { settings: {}, config: {} } : await readConfigFile(values.config)
   const flags: Settings = definedOnly({
     host: values.host,
     port: values.port,
@@ -137,7 +137,9 @@ interface FileSettings {
 
 const FILE_SETTINGS = ['host', 'port', 'httpPort', 'dataDir', 'brokers', 'logLevel'] as const
 
-function readConfigFile(path: string): FileSettings {
+async function readConfigFile(path: string): Promise<FileSettings> {
+  // Loaded only when it is needed: it takes a good part of the time to start.
+  const { parse: parseYaml } = await import('yaml')
   let parsed: unknown
   try {
     parsed = parseYaml(readFileSync(path, 'utf8'))

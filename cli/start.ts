@@ -22,7 +22,7 @@ import { VERSION } from './version.ts'
 
 /** Runs until SIGTERM or SIGINT; resolves with the exit code. Errors: {@link UsageError} for what the user has to change. */
 export async function start(args: readonly string[]): Promise<number> {
-  const options = parseStartOptions(args)
+  const options = await parseStartOptions(args)
   if (options === undefined) {
     process.stdout.write(START_USAGE)
     return 0

@@ -7,7 +7,6 @@
 import type { TimerHandle } from '../../common/timers.ts'
 import type { BrokerConfig } from '../../crds/config/resolve.ts'
 import { Broker, type BrokerDependencies, type BrokerOptions } from './broker.ts'
-import { createBrokerMetrics } from './broker-metrics.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { SocketServer } from './socket-server.ts'
 import { WebServer } from './web-server.ts'
@@ -55,7 +54,7 @@ export class BrokerServer {
       maxConnectionsPerAddress: config.get('max.connections.per.ip'),
       maxIdleMs: config.get('connections.max.idle.ms'),
     })
-    const metrics = createBrokerMetrics({ broker, server: this.#server, memory, listener: LISTENER })
+    const metrics = { broker, server: this.#server, memory, listener: LISTENER }
     this.#web = new WebServer({ notReadyReason: () => this.#notReadyReason(), metrics }, logger)
   }
 

@@ -1,38 +1,32 @@
-/** The web port: health for probes, metrics for Prometheus. */
-import { createServer, type Server } from 'node:http'
-import express from 'express'
-import type { Registry } from 'prom-client'
+/**
+ * The web port: health for probes, metrics for Prometheus.
+ *
+ * The port is taken at the start; what answers on it is loaded with the first request, since most of the time that a
+ * broker needs to start would go there.
+ */
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Logger } from '../../common/logger.ts'
-
-export interface WebSources {
-  /** Undefined: ready. Else why not. */
-  readonly notReadyReason: () => string | undefined
-  readonly metrics: Registry
-}
+import type { WebSources } from './web-app.ts'
 
 export class WebServer {
   readonly #server: Server
+  readonly #sources: WebSources
   readonly #logger: Logger
+  #app: Promise<RequestListener> | undefined
 
   constructor(sources: WebSources, logger: Logger) {
+    this.#sources = sources
     this.#logger = logger
-    const app = express()
-    app.disable('x-powered-by')
-    app.disable('etag')
-    app.get('/healthz', (_request, response) => {
-      response.type('text/plain').send('ok\n')
+    this.#server = createServer((request, response) => {
+      this.#app ??= this.#load()
+      this.#app.then(
+        (app) => app(request, response),
+        (error: unknown) => {
+          this.#logger.error({ err: error }, 'the web port can not answer')
+          response.writeHead(500).end()
+        },
+      )
     })
-    app.get('/readyz', (_request, response) => {
-      const reason = sources.notReadyReason()
-      response
-        .status(reason === undefined ? 200 : 503)
-        .type('text/plain')
-        .send(`${reason ?? 'ok'}\n`)
-    })
-    app.get('/metrics', async (_request, response) => {
-      response.type(sources.metrics.contentType).send(await sources.metrics.metrics())
-    })
-    this.#server = createServer(app)
   }
 
   /** Resolves with the port. Errors: Node's (`EADDRINUSE`, ...). */
@@ -53,5 +47,10 @@ export class WebServer {
     this.#server.close(() => closed.resolve(undefined))
     this.#server.closeAllConnections()
     await closed.promise
+  }
+
+  async #load(): Promise<RequestListener> {
+    const { createWebApp } = await import('./web-app.ts')
+    return createWebApp(this.#sources)
   }
 }
