@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { apiMessages } from '../protocol/registry.ts'
 import { encodeBatch } from '../protocol/records/encode-batch.ts'
 import type { Logger } from '../../common/logger.ts'
@@ -246,5 +248,22 @@ describe('every advertised version', () => {
         }
       }
     }
+  })
+
+  it('is what docs/protocol.md lists', async () => {
+    const { apiKeys } = await cluster.call([apiVersionsRequest, apiVersionsResponse], 4, {
+      clientSoftwareName: 'test',
+      clientSoftwareVersion: '1',
+    })
+    const page = readFileSync(join(import.meta.dirname, '../../docs/protocol.md'), 'utf8')
+    const listed = [...page.matchAll(/^\| +(\d+) +\| (\w+) +\| (\d+)(?:-(\d+))? +\|/gm)].map(
+      ([, key, name, min, max]) => {
+        return `${key ?? ''} ${name ?? ''} ${min ?? ''}-${max ?? min ?? ''}`
+      },
+    )
+    assert.deepEqual(
+      listed,
+      apiKeys.map(({ apiKey, minVersion, maxVersion }) => `${apiKey} ${apiName(apiKey)} ${minVersion}-${maxVersion}`),
+    )
   })
 })

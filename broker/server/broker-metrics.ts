@@ -244,7 +244,12 @@ function addServerMetrics(
     'Idle share of the event loop since the last scrape',
     () => idle,
   )
-  gauge(registry, 'ottla_server_client_memory_bytes', 'Bytes held for requests and responses', () => memory.usedBytes)
+  gauge(
+    registry,
+    'ottla_server_client_memory_bytes',
+    'Bytes held for requests and responses',
+    () => memory.usedBytes + memory.received.usedBytes,
+  )
   gauge(
     registry,
     'kafka_server_fetchsessioncache_numincrementalfetchsessions',

@@ -43,7 +43,8 @@ export class BrokerServer {
     this.#dependencies = dependencies
     const broker = new Broker(options, { ...dependencies, logger })
     this.#broker = broker
-    const memory = new MemoryBudget(memoryLimitBytes(config))
+    const limitBytes = memoryLimitBytes(config)
+    const memory = new MemoryBudget(limitBytes, Math.max(limitBytes, config.get('socket.request.max.bytes')))
     this.#server = new SocketServer(broker.processor, memory, clock, timers, logger, {
       host: options.host,
       port: options.port,

@@ -6,8 +6,9 @@
  * waits for its acknowledgement. Responses always leave in the order of the requests.
  *
  * Back-pressure: reading stops while the client does not take its responses, while too many requests of the connection
- * are unanswered, and while the process holds too much memory for clients. Limits are kept by not reading, never by
- * dropping. What breaks the protocol closes the connection with one log line.
+ * are unanswered, and while the process holds too much memory for clients. What not reading can't bound (frames that
+ * never become whole, responses that nobody takes) costs a client its connection once memory is short. What breaks the
+ * protocol closes the connection. Either way there is one log line.
  */
 import type { Socket } from 'node:net'
 import { type Block, releaseAll } from '../../common/block-pool.ts'
@@ -16,11 +17,15 @@ import type { Logger } from '../../common/logger.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
 import { FrameDecoder, FrameError } from './frame-decoder.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import { unwrittenBytes } from './read-buffer.ts'
+import type { FrameHolder } from './receive-budget.ts'
 import type { RequestProcessor } from './request-processor.ts'
 
 const EMPTY = Buffer.alloc(0)
 const NO_BUFFERS: readonly Uint8Array[] = []
 const NO_BLOCKS: readonly Block[] = []
+/** What a frame that waits costs besides its bytes. */
+const WAITING_FRAME_OVERHEAD_BYTES = 128
 
 export interface ConnectionOptions {
   readonly listener: string
@@ -37,7 +42,7 @@ interface ResponseSlot {
   requestBytes: number
 }
 
-export class Connection implements ClientSignal {
+export class Connection implements ClientSignal, FrameHolder {
   readonly #socket: Socket
   readonly #processor: RequestProcessor
   readonly #memory: MemoryBudget
@@ -55,11 +60,13 @@ export class Connection implements ClientSignal {
   #isClosed = false
   #isEnding = false
   #isPaused = false
-  #decoderBytes = 0
+  /** Of the frames in the inbox, with their overhead. */
+  #inboxBytes = 0
   #unsentBytes = 0
   #lastActivityMs: number
-  #lastBytesWritten = 0
-  readonly #resume = (): void => this.#pump()
+  /** When the client last took bytes of its responses, or had all. */
+  #lastTakenMs: number
+  #lastUnwrittenBytes = 0
 
   constructor(
     socket: Socket,
@@ -77,9 +84,10 @@ export class Connection implements ClientSignal {
     this.#options = options
     this.#decoder = new FrameDecoder(options.maxFrameBytes)
     this.#lastActivityMs = clock.monotonicMs()
+    this.#lastTakenMs = this.#lastActivityMs
     this.remoteAddress = socket.remoteAddress ?? 'unknown'
     socket.setNoDelay(true)
-    socket.on('drain', () => this.#pump())
+    socket.on('drain', this.#resume)
     socket.on('end', () => this.#onEnd())
     socket.on('error', (error) => {
       // The peer went away; nothing is wrong with this process.
@@ -92,8 +100,9 @@ export class Connection implements ClientSignal {
     return this.#isClosed
   }
 
+  /** Also called when the client sends no more: it may wait for what it asked for, but then it should get that soon. */
   onClose(listener: () => void): void {
-    if (this.#isClosed) listener()
+    if (this.#isClosed || this.#socket.readableEnded) listener()
     else this.#closeListeners.add(listener)
   }
 
@@ -103,16 +112,21 @@ export class Connection implements ClientSignal {
 
   /** When the connection last moved a byte in either direction (monotonic). */
   lastActivityMs(): number {
-    if (this.#socket.bytesWritten - this.#socket.writableLength !== this.#lastBytesWritten) {
-      this.#lastBytesWritten = this.#socket.bytesWritten - this.#socket.writableLength
-      this.#lastActivityMs = this.#clock.monotonicMs()
-    }
-    return this.#lastActivityMs
+    return Math.max(this.#lastActivityMs, this.#unsentBytes === 0 ? 0 : this.#takenMs())
   }
 
-  /** Whether a request waits for its response; such a connection is not idle. */
-  get hasUnansweredRequests(): boolean {
-    return this.#slots.some((slot) => slot.buffers === null)
+  /** Since when the client has taken nothing of the responses that wait for it; undefined if none does. */
+  stalledSinceMs(): number | undefined {
+    return this.#unsentBytes === 0 ? undefined : this.#takenMs()
+  }
+
+  #takenMs(): number {
+    const bytes = unwrittenBytes(this.#socket)
+    if (bytes !== this.#lastUnwrittenBytes) {
+      this.#lastUnwrittenBytes = bytes
+      this.#lastTakenMs = this.#clock.monotonicMs()
+    }
+    return this.#lastTakenMs
   }
 
   /** Closes at once. */
@@ -124,6 +138,8 @@ export class Connection implements ClientSignal {
   end(): void {
     this.#isEnding = true
     this.#dropInbox()
+    // What comes is ignored from now on, but the end of it has to be seen.
+    this.#adjustReading()
     this.#finishIfDone()
   }
 
@@ -132,7 +148,7 @@ export class Connection implements ClientSignal {
     if (this.#isClosed) return
     this.#lastActivityMs = this.#clock.monotonicMs()
     if (this.#isEnding) return
-    const known = this.#inbox.length
+    const knownFrames = this.#inbox.length
     try {
       this.#decoder.push(chunk, this.#inbox)
     } catch (error) {
@@ -140,27 +156,29 @@ export class Connection implements ClientSignal {
       this.fail(error.message)
       return
     }
-    for (let i = known; i < this.#inbox.length; i++) this.#memory.take(this.#inbox[i]?.length ?? 0)
-    const decoderBytes = this.#decoder.pendingBytes
-    this.#memory.take(decoderBytes - this.#decoderBytes)
-    this.#decoderBytes = decoderBytes
-    // A partial frame may grow past the limit, since only whole ones can be handled and freed; twice the limit is the end.
-    if (this.#memory.usedBytes > 2 * this.#memory.limitBytes) {
-      this.fail('the memory for client requests is exhausted')
-      return
-    }
+    const hasProgressed = this.#inbox.length > knownFrames
+    for (let i = knownFrames; i < this.#inbox.length; i++) this.#inboxBytes += waitingBytes(this.#inbox[i])
     this.#pump()
     this.#keepWaitingFrames(chunk)
+    this.#countHeld(hasProgressed)
   }
 
   /** Copies frames that could not be handled yet out of the chunk's memory. */
   #keepWaitingFrames(chunk: Buffer): void {
-    for (let i = this.#inbox.length - 1; i >= 0; i--) {
-      const frame = this.#inbox[i]
+    for (const [i, frame] of this.#inbox.entries()) {
       // Frames that waited before, or were assembled, have memory of their own.
-      if (frame?.buffer !== chunk.buffer) break
-      this.#inbox[i] = Buffer.from(frame)
+      if (frame.buffer === chunk.buffer) this.#inbox[i] = Buffer.from(frame)
     }
+  }
+
+  /** Tells what the connection holds of requests that are not worked on yet; may close it. */
+  #countHeld(hasProgressed: boolean): void {
+    if (this.#isClosed) return
+    this.#memory.received.set(this, this.#decoder.pendingBytes + this.#inboxBytes, hasProgressed)
+  }
+
+  evict(reason: string): void {
+    this.fail(reason)
   }
 
   /** Lets go of responses that nobody takes any more; those that are not ready yet come here again. */
@@ -172,8 +190,15 @@ export class Connection implements ClientSignal {
   }
 
   #dropInbox(): void {
-    for (const frame of this.#inbox) this.#memory.giveBack(frame.length)
     this.#inbox.length = 0
+    this.#inboxBytes = 0
+    this.#countHeld(false)
+  }
+
+  readonly #resume = (): void => {
+    const waiting = this.#inbox.length
+    this.#pump()
+    if (this.#inbox.length < waiting) this.#countHeld(true)
   }
 
   #pump(): void {
@@ -184,6 +209,7 @@ export class Connection implements ClientSignal {
       while (this.#canStart()) {
         const frame = this.#inbox.shift()
         if (frame === undefined) break
+        this.#inboxBytes -= waitingBytes(frame)
         this.#start(frame)
       }
     } finally {
@@ -207,6 +233,7 @@ export class Connection implements ClientSignal {
   #start(frame: Buffer): void {
     const slot: ResponseSlot = { buffers: null, blocks: NO_BLOCKS, requestBytes: frame.length }
     this.#slots.push(slot)
+    this.#memory.take(frame.length)
     let isPipelined = false
     const outcome = this.#processor.process(frame, this, this.#options.listener, (buffers, blocks) => {
       slot.buffers = buffers ?? NO_BUFFERS
@@ -215,7 +242,7 @@ export class Connection implements ClientSignal {
       slot.requestBytes = 0
       if (!isPipelined) this.#isBusy = false
       this.#sendReady()
-      this.#pump()
+      this.#resume()
     })
     if (typeof outcome === 'string') {
       this.#memory.giveBack(slot.requestBytes)
@@ -249,6 +276,7 @@ export class Connection implements ClientSignal {
       return
     }
     this.#memory.take(bytes)
+    if (this.#unsentBytes === 0) this.#lastTakenMs = this.#clock.monotonicMs()
     this.#unsentBytes += bytes
     const last = buffers.length - 1
     for (let i = 0; i < last; i++) this.#socket.write(buffers[i] ?? EMPTY)
@@ -259,6 +287,8 @@ export class Connection implements ClientSignal {
   #onSent(bytes: number, blocks: readonly Block[]): void {
     releaseAll(blocks)
     if (this.#isClosed) return
+    this.#lastTakenMs = this.#clock.monotonicMs()
+    this.#lastActivityMs = this.#lastTakenMs
     this.#unsentBytes -= bytes
     this.#memory.giveBack(bytes)
   }
@@ -272,7 +302,8 @@ export class Connection implements ClientSignal {
   }
 
   #onEnd(): void {
-    // The client sends no more; what it asked for is still answered.
+    // The client sends no more, and maybe is gone; what it asked for is still answered, but nothing is waited for.
+    this.#tellListeners()
     if (this.#inbox.length > 0 || this.#slots.length > 0) {
       this.#finishIfDone()
     } else {
@@ -297,13 +328,23 @@ export class Connection implements ClientSignal {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#memory.forget(this.#resume)
-    this.#memory.giveBack(this.#decoderBytes + this.#unsentBytes)
-    this.#decoderBytes = 0
+    this.#memory.giveBack(this.#unsentBytes)
     this.#unsentBytes = 0
-    this.#dropInbox()
+    this.#inbox.length = 0
+    this.#inboxBytes = 0
+    this.#memory.received.set(this, 0, false)
     this.#dropSlots()
     // Requests under way give their bytes back when they complete.
-    for (const listener of this.#closeListeners) listener()
-    this.#closeListeners.clear()
+    this.#tellListeners()
   }
+
+  #tellListeners(): void {
+    const listeners = [...this.#closeListeners]
+    this.#closeListeners.clear()
+    for (const listener of listeners) listener()
+  }
+}
+
+function waitingBytes(frame: Buffer | undefined): number {
+  return frame === undefined ? 0 : frame.length + WAITING_FRAME_OVERHEAD_BYTES
 }

@@ -1,16 +1,24 @@
+import { ReceiveBudget } from './receive-budget.ts'
+
 /**
- * Bytes that a broker holds for its clients: frames that arrived, and responses that are not sent yet.
+ * Bytes that a broker holds for its clients: requests that are worked on, and responses that are not sent yet. Requests
+ * that are not admitted yet are counted apart ({@link ReceiveBudget}): were they part of the limit that keeps them from
+ * being admitted, they could block each other for ever.
  *
  * Admission is soft: a request is admitted while less than the limit is used, so one that is larger than what is left
  * still runs and none can starve. Whoever is turned away waits in line and is called once memory is free.
  */
 export class MemoryBudget {
   readonly limitBytes: number
+  /** Requests that are not admitted yet. */
+  readonly received: ReceiveBudget
   #usedBytes = 0
   #waiting = new Set<() => void>()
 
-  constructor(limitBytes: number) {
+  /** `receiveLimitBytes`: for what is not admitted yet; no less than the largest request. */
+  constructor(limitBytes: number, receiveLimitBytes = limitBytes) {
     this.limitBytes = limitBytes
+    this.received = new ReceiveBudget(receiveLimitBytes)
   }
 
   get usedBytes(): number {

@@ -11,7 +11,7 @@ import { Socket, type SocketConstructorOpts } from 'node:net'
 /** Called with bytes that are valid only during the call. */
 export type BytesListener = (bytes: Buffer) => void
 
-type WithHandle = { _handle?: object | null }
+type WithHandle = { _handle?: { readonly writeQueueSize?: number } | null }
 
 /**
  * `accepted` must be paused (`pauseOnConnect`) and is not to be used any more; the returned socket takes its place and is
@@ -39,4 +39,14 @@ export function readIntoBuffer(accepted: Socket, buffer: Buffer, onBytes: BytesL
     },
   }
   return new Socket(options as unknown as SocketConstructorOpts)
+}
+
+/**
+ * Bytes written to a socket that its peer's window has not let the kernel take: it shrinks within a large write too, where
+ * `writableLength` stands still until the end.
+ */
+export function unwrittenBytes(socket: Socket): number {
+  const queued = (socket as unknown as WithHandle)._handle?.writeQueueSize
+  // What the stream holds and the handle does not know yet changes only as the handle's queue becomes empty.
+  return typeof queued === 'number' ? queued : socket.writableLength
 }

@@ -10,7 +10,7 @@ import { ApiKey } from '../protocol/api-keys.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 import { decodeRequest, decodeRequestHeader, encodeResponse, type RequestHeader } from '../protocol/frame.ts'
 import { apiVersionsResponse } from '../protocol/messages/18-api-versions.ts'
-import { ProtocolError } from '../protocol/wire/errors.ts'
+import { EncodeError, ProtocolError } from '../protocol/wire/errors.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
 import type { ApiHandler, RequestContext } from './api-handler.ts'
 import { legacyProduceResponse } from './legacy-produce.ts'
@@ -67,6 +67,8 @@ export class RequestProcessor {
       body = decodeRequest(handler.requestSchema, frame, header)
     } catch (error) {
       if (error instanceof ProtocolError) return `malformed request: ${error.message}`
+      // A name that is no UTF-8 becomes longer when it is said again.
+      if (error instanceof EncodeError) return `no response could be made: ${error.message}`
       throw error
     }
     const blocks: Block[] = []
@@ -107,11 +109,12 @@ export class RequestProcessor {
       try {
         finish(this.#errorResponse(handler, body, context, error, times))
       } catch (encodingError) {
-        if (encodingError instanceof InvariantError) throw encodingError
-        this.#logger.error({ api: handler.name, err: encodingError }, 'no response could be made')
-        connection.fail('no response could be made')
+        if (!(encodingError instanceof EncodeError)) throw encodingError
+        connection.fail(`no response to ${handler.name} could be made: ${encodingError.message}`)
         respond(null)
+        return
       }
+      if (!(error instanceof KafkaError)) this.#logUnforeseen(handler, context, error)
     }
     let result: unknown
     try {
@@ -146,8 +149,11 @@ export class RequestProcessor {
     if (error instanceof InvariantError) throw error
     times.errorCount++
     if (error instanceof KafkaError) return handler.errorResponse(body, error.code, error.message, context)
-    this.#logger.error({ api: handler.name, version: context.apiVersion, err: error }, 'a request failed unexpectedly')
     return handler.errorResponse(body, ErrorCode.UNKNOWN_SERVER_ERROR, null, context)
+  }
+
+  #logUnforeseen(handler: ApiHandler, context: RequestContext, error: unknown): void {
+    this.#logger.error({ api: handler.name, version: context.apiVersion, err: error }, 'a request failed unexpectedly')
   }
 
   /** ApiVersions answers in version 0 what it does support (KIP-511); any other request can't be answered in a form the client knows. */

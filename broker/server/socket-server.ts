@@ -17,10 +17,16 @@ export interface SocketServerOptions {
   readonly maxInFlightRequests: number
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
+  /** Negative: none is closed for being idle. */
   readonly maxIdleMs: number
 }
 
 const READ_BUFFER_BYTES = 256 * 1024
+
+/** How often connections are looked at. */
+const CHECK_INTERVAL_MS = 1000
+/** How long a client may take nothing of its responses while memory is short. */
+const MAX_STALL_MS = 5000
 
 /** Of a connection that is not opened: it closes, and that is all. */
 const ignore = (): void => undefined
@@ -35,7 +41,7 @@ export class SocketServer {
   readonly #timers: Timers
   readonly #logger: Logger
   readonly #options: SocketServerOptions
-  #idleTimer: TimerHandle | undefined
+  #checkTimer: TimerHandle | undefined
   #connectionCount = 0
   #isServing = false
   #isClosing = false
@@ -76,7 +82,7 @@ export class SocketServer {
     await promise
     this.#server.off('error', reject)
     this.#server.on('error', (error) => this.#logger.error({ err: error }, 'the listener failed'))
-    this.#checkIdle()
+    this.#checkConnections()
     const address = this.#server.address()
     return typeof address === 'object' && address !== null ? address.port : this.#options.port
   }
@@ -92,7 +98,7 @@ export class SocketServer {
   /** Accepts no more, answers what was taken, and closes all; connections that are not done after `graceMs` are cut. */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true
-    this.#idleTimer?.cancel()
+    this.#checkTimer?.cancel()
     this.#server.close()
     for (const socket of this.#early.keys()) socket.destroy()
     for (const connection of this.#connections) connection.end()
@@ -152,16 +158,28 @@ export class SocketServer {
     if (this.#isClosing && this.#connectionCount === 0) this.#closed.resolve(undefined)
   }
 
-  #checkIdle(): void {
+  #checkConnections(): void {
     const { maxIdleMs } = this.#options
-    const intervalMs = Math.min(10_000, Math.max(100, maxIdleMs / 4))
-    this.#idleTimer = this.#timers.schedule(intervalMs, () => {
-      const oldestMs = this.#clock.monotonicMs() - maxIdleMs
-      for (const connection of this.#connections) {
-        // A request that waits is activity, but a client that does not take its responses is not.
-        if (!connection.hasUnansweredRequests && connection.lastActivityMs() < oldestMs) connection.destroy()
-      }
-      this.#checkIdle()
+    const intervalMs = maxIdleMs < 0 ? CHECK_INTERVAL_MS : Math.min(CHECK_INTERVAL_MS, Math.max(100, maxIdleMs / 4))
+    this.#checkTimer = this.#timers.schedule(intervalMs, () => {
+      if (maxIdleMs >= 0) this.#closeIdle(this.#clock.monotonicMs() - maxIdleMs)
+      if (this.#memory.isExhausted) this.#closeStalled(this.#clock.monotonicMs() - MAX_STALL_MS)
+      this.#checkConnections()
     })
+  }
+
+  /** A client that only waits for a response is idle too, as in Kafka: it may be gone without a word. */
+  #closeIdle(oldestMs: number): void {
+    for (const connection of this.#connections) if (connection.lastActivityMs() < oldestMs) connection.destroy()
+  }
+
+  /** Memory is held by responses that are not taken, and others wait for it. */
+  #closeStalled(oldestMs: number): void {
+    for (const connection of this.#connections) {
+      if (!this.#memory.isExhausted) return
+      if ((connection.stalledSinceMs() ?? Infinity) < oldestMs) {
+        connection.fail('it does not take its responses, and memory is short')
+      }
+    }
   }
 }
