@@ -9,7 +9,8 @@ import * as recordBatch from '../protocol/records/record-batch.ts'
 import { ProducerStateManager, type ProducerStateManagerOptions } from './producer-state-manager.ts'
 import { replayProducers } from './replay-producers.ts'
 import { scanSegment } from './segment-scan.ts'
-import { UnifiedLog, type UnifiedLogDependencies } from './unified-log.ts'
+import type { UnifiedLogDependencies } from './log-parts.ts'
+import { UnifiedLog } from './unified-log.ts'
 
 export const PARTITION_METADATA = 'partition.metadata'
 

@@ -27,7 +27,8 @@ import { LogSegments } from './log-segments.ts'
 import { ProducerStateManager } from './producer-state-manager.ts'
 import { RecordArena } from './record-arena.ts'
 import { TailCache } from './tail-cache.ts'
-import { UnifiedLog, type LogHost, type LogListener, type UnifiedLogDependencies } from './unified-log.ts'
+import type { LogHost, LogListener, UnifiedLogDependencies } from './log-parts.ts'
+import { UnifiedLog } from './unified-log.ts'
 
 export interface LogManagerDependencies {
   readonly disk: Disk

@@ -65,6 +65,16 @@ export class OffsetIndex {
     return entry < 0 ? undefined : this.#offsetAt(entry)
   }
 
+  /** The last entry at or below `offset`. */
+  entryBefore(offset: number): { offset: number; position: number } | undefined {
+    return this.#entry(this.#floor(offset))
+  }
+
+  /** The first entry above `offset`. */
+  entryAfter(offset: number): { offset: number; position: number } | undefined {
+    return this.#entry(this.#floor(offset) + 1)
+  }
+
   /** Removes the entries at or above `offset`. */
   truncateTo(offset: number): void {
     this.#sizeBytes = (this.#floor(offset - 1) + 1) * OFFSET_INDEX_ENTRY_BYTES
@@ -99,6 +109,11 @@ export class OffsetIndex {
       else high = middle - 1
     }
     return high
+  }
+
+  #entry(entry: number): { offset: number; position: number } | undefined {
+    if (entry < 0 || entry >= this.entryCount) return undefined
+    return { offset: this.#offsetAt(entry), position: this.#positionAt(entry) }
   }
 
   #offsetAt(entry: number): number {

@@ -13,6 +13,8 @@ interface CachedAppend {
   /** Empty once it was removed, so that nothing that still lists the append pins its bytes. */
   records: Buffer
   readonly nextOffset: number
+  /** Bytes of this append and of all that the tail was given before. */
+  readonly endBytes: number
   readonly block: Block
   /** The log whose tail this is in; undefined once it was removed. */
   tail: LogTail | undefined
@@ -68,6 +70,7 @@ export class LogTail {
   readonly #cache: TailCache
   #appends: CachedAppend[] = []
   #head = 0
+  #addedBytes = 0
 
   constructor(cache: TailCache) {
     this.#cache = cache
@@ -83,7 +86,8 @@ export class LogTail {
       block.release()
       return
     }
-    const append: CachedAppend = { records, nextOffset, block, tail: this }
+    this.#addedBytes += records.length
+    const append: CachedAppend = { records, nextOffset, endBytes: this.#addedBytes, block, tail: this }
     this.#appends.push(append)
     this.#cache.added(append)
   }
@@ -142,6 +146,17 @@ export class LogTail {
       break
     }
     return nextOffset
+  }
+
+  /** Bytes of the batches from the one that holds `startOffset`, which is in the tail, to the last that ends at or before `endOffset`. */
+  bytesBetween(startOffset: number, endOffset: number): number {
+    const first = this.#appends[this.#find(startOffset)]
+    if (first === undefined) return 0
+    const start = first.endBytes - first.records.length + positionOf(first.records, startOffset)
+    const last = this.#appends[this.#find(endOffset)]
+    if (last === undefined) return (this.#appends.at(-1)?.endBytes ?? start) - start
+    const end = last.endBytes - last.records.length + positionOf(last.records, endOffset)
+    return Math.max(end - start, 0)
   }
 
   /** Removes what is at or above `offset`; an append that straddles it goes as a whole. */

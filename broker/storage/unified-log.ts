@@ -13,28 +13,26 @@
  * - `recoveryPoint`: everything before it is durable, with its index entries, epochs and a snapshot of the producer state,
  *   so that after an unclean stop only what follows is checked. It is lowered, durably, before a truncation begins.
  *
+ * Deleted segments leave the folder at once, without Kafka's `.deleted` detour: a reader that has such a file open reads it
+ * to its end, since the descriptor keeps it, and one that comes later finds its offset out of range. Only the folder of a
+ * whole log waits for `file.delete.delay.ms` (see `LogManager`).
+ *
  * At the same time may run: appends (synchronous), one write, one flush, any number of reads, and one maintenance task
  * (checkpoint, truncation, retention, close), which are queued. Truncation refuses appends and waits for write and flush.
  */
-import type { Block, BlockPool } from '../../common/block-pool.ts'
-import type { Clock } from '../../common/clock.ts'
-import type { Logger } from '../../common/logger.ts'
-import type { Random } from '../../common/random.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
-import { RecordsError } from '../protocol/records/records-error.ts'
-import type { FilePool } from './file-pool.ts'
-import { DroppedFileError } from './file-pool.ts'
-import type { IndexCache } from './index-cache.ts'
-import type { LeaderEpochFileCache } from './leader-epoch-cache.ts'
+import { appendFailure, appendFailureOf, appendInfoOf } from './append-outcome.ts'
+import { LogCheckpointer } from './log-checkpointer.ts'
 import type { LogConfig } from './log-config.ts'
-import { LogReader } from './log-reader.ts'
+import type { LogParts, LogState, UnifiedLogDependencies } from './log-parts.ts'
+import { LogReadPath } from './log-read-path.ts'
+import { deleteSegmentFiles, loadTimestampsForRetention } from './log-retention.ts'
 import { LogSegment } from './log-segment.ts'
-import type { LogSegments } from './log-segments.ts'
+import { cutLogAt, startLogAnewAt } from './log-truncation.ts'
 import type {
   AbortedTransaction,
   AppendFailure,
-  AppendInfo,
   AppendOptions,
   AppendOutcome,
   EpochEndOffset,
@@ -42,72 +40,12 @@ import type {
   ReadResult,
   TimestampAndOffset,
 } from './log-types.ts'
-import {
-  UnexpectedAppendOffsetError,
-  validateAndAssignOffsets,
-  validateFollowerRecords,
-  type LogAppendInfo,
-} from './log-validator.ts'
+import { validateAndAssignOffsets, validateFollowerRecords, type LogAppendInfo } from './log-validator.ts'
 import { LogWriter, type QueuedAppend } from './log-writer.ts'
-import type { PreparedAppend, ProducerStateManager } from './producer-state-manager.ts'
-import { ProducerStateError, type ProducerStateEntry } from './producer-state.ts'
-import type { RecordArena } from './record-arena.ts'
-import { replayProducers } from './replay-producers.ts'
+import type { PreparedAppend } from './producer-state-manager.ts'
+import type { ProducerStateEntry } from './producer-state.ts'
 import { deletableSegments } from './retention.ts'
-import { LogTail, type TailCache } from './tail-cache.ts'
-import { findByTimestamp, findMaxTimestamp } from './time-search.ts'
-
-/** Told by a log; never from within a call of `append`. */
-export interface LogListener {
-  /** `logEndOffset` or `flushedOffset` moved. */
-  onProgress(log: UnifiedLog): void
-  /** A write or fsync failed: the log takes no more appends. Told once. */
-  onFailure(log: UnifiedLog, error: Error): void
-}
-
-/** What a log asks of the keeper of its data dir. */
-export interface LogHost {
-  /** Makes the recovery points of all logs durable as they are now. */
-  persistRecoveryPoints(): Promise<void>
-  /** Makes the log start offsets of all logs durable as they are now. */
-  persistLogStartOffsets(): Promise<void>
-  /** A recovery point moved forward: its checkpoint is due, soon. */
-  recoveryPointMoved(): void
-}
-
-export interface UnifiedLogDependencies {
-  readonly pool: FilePool
-  readonly tailCache: TailCache
-  readonly blocks: BlockPool
-  readonly arena: RecordArena
-  readonly indexCache: IndexCache
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
-  readonly listener: LogListener
-  readonly host: LogHost
-  /** A checkpoint is made after so many bytes, to bound what a recovery reads. */
-  readonly checkpointBytes: number
-}
-
-/** A log as the loader found it, or a new one. */
-export interface LogState {
-  readonly topicName: string
-  readonly partitionIndex: number
-  readonly topicId: string
-  readonly folder: string
-  readonly config: LogConfig
-  readonly segments: LogSegments
-  readonly producers: ProducerStateManager
-  readonly epochs: LeaderEpochFileCache
-  readonly logStartOffset: number
-  readonly logEndOffset: number
-  readonly highWatermark: number
-  readonly recoveryPoint: number
-}
-
-const NOTHING: readonly Buffer[] = []
-const NO_BLOCKS: readonly Block[] = []
+import { RollPolicy } from './roll-policy.ts'
 
 export class UnifiedLog {
   readonly topicName: string
@@ -117,66 +55,55 @@ export class UnifiedLog {
   /** `topic-partition`, for messages. */
   readonly topicPartition: string
   readonly #dependencies: UnifiedLogDependencies
-  readonly #segments: LogSegments
-  readonly #producers: ProducerStateManager
-  readonly #epochs: LeaderEpochFileCache
+  readonly #parts: LogParts
   readonly #writer: LogWriter
-  readonly #reader: LogReader
-  readonly #tail: LogTail
-  #folder: string
+  readonly #reads: LogReadPath
+  readonly #rolls: RollPolicy
+  readonly #checkpointer: LogCheckpointer
   #config: LogConfig
   #logStartOffset: number
   #nextOffset: number
   #highWatermark: number
-  #recoveryPoint: number
   #sizeBytes: number
-  /** Age at which the active segment is rolled: `segment.ms` less its jitter. */
-  #rollAfterMs: number
-  #bytesSinceCheckpoint = 0
   #isCheckpointDue = false
   #unflushedSinceMs = 0
   #state: 'open' | 'truncating' | 'closed' = 'open'
-  #truncations = 0
   /** The last of the maintenance tasks that were queued. */
   #maintenance: Promise<unknown> = Promise.resolve()
-  /** Snapshots of rolls that are being written; maintenance waits for them. */
-  #rollSnapshot: Promise<unknown> = Promise.resolve()
 
   constructor(state: LogState, dependencies: UnifiedLogDependencies) {
+    const { folder, segments, producers, epochs } = state
     this.topicName = state.topicName
     this.partitionIndex = state.partitionIndex
     this.topicId = state.topicId
     this.topicPartition = `${state.topicName}-${state.partitionIndex}`
     this.#dependencies = dependencies
-    this.#folder = state.folder
+    this.#parts = { folder, segments, producers, epochs }
     this.#config = state.config
-    this.#segments = state.segments
-    this.#producers = state.producers
-    this.#epochs = state.epochs
     this.#logStartOffset = state.logStartOffset
     this.#nextOffset = state.logEndOffset
     this.#highWatermark = Math.min(Math.max(state.highWatermark, state.logStartOffset), state.logEndOffset)
-    this.#recoveryPoint = state.recoveryPoint
-    this.#sizeBytes = state.segments.sizeBytes
-    this.#rollAfterMs = this.#drawRollAge()
-    this.#tail = new LogTail(dependencies.tailCache)
-    this.#reader = new LogReader(state.segments, dependencies.blocks, (segment) => this.#noteIndexUse(segment))
+    this.#sizeBytes = segments.sizeBytes
+    this.#rolls = new RollPolicy(state.config, dependencies.random)
+    const { disk } = dependencies.pool
     this.#writer = new LogWriter({
-      disk: dependencies.pool.disk,
-      folder: state.folder,
+      disk,
+      folder,
       logEndOffset: state.logEndOffset,
       flushMessages: state.config.flushMessages,
       events: {
         onWritten: (append) => this.#onWritten(append),
         onProgress: () => dependencies.listener.onProgress(this),
         onFailure: (error) => dependencies.listener.onFailure(this, error),
-        flushMore: () => (this.#epochs.isDirty ? this.#epochs.flush() : undefined),
+        flushMore: () => (epochs.isDirty ? epochs.flush() : undefined),
       },
     })
+    this.#reads = new LogReadPath(this, segments, dependencies, () => this.#maintenance)
+    this.#checkpointer = new LogCheckpointer(disk, this.#parts, this.#writer, state.recoveryPoint)
   }
 
   get folder(): string {
-    return this.#folder
+    return this.#parts.folder
   }
 
   get config(): LogConfig {
@@ -214,12 +141,12 @@ export class UnifiedLog {
 
   /** First offset of the earliest transaction that is open or not fully replicated, at most the high watermark. */
   get lastStableOffset(): number {
-    return Math.min(this.#producers.firstUnstableOffset() ?? Infinity, this.#highWatermark)
+    return Math.min(this.#parts.producers.firstUnstableOffset() ?? Infinity, this.#highWatermark)
   }
 
   /** What lies below needs no check after an unclean stop. */
   get recoveryPoint(): number {
-    return this.#recoveryPoint
+    return this.#checkpointer.recoveryPoint
   }
 
   /** Bytes of all segments. */
@@ -228,7 +155,7 @@ export class UnifiedLog {
   }
 
   get segmentCount(): number {
-    return this.#segments.count
+    return this.#parts.segments.count
   }
 
   /** The error that ended appends, if one did. */
@@ -238,33 +165,33 @@ export class UnifiedLog {
 
   /** The newest leader epoch that has records; -1: none yet. */
   get latestEpoch(): number {
-    return this.#epochs.latestEpoch() ?? -1
+    return this.#parts.epochs.latestEpoch() ?? -1
   }
 
   get activeProducerCount(): number {
-    return this.#producers.producerIdCount
+    return this.#parts.producers.producerIdCount
   }
 
   /** The largest producer id in the producer state, -1 without one. */
   get highestProducerId(): number {
     let highest = -1
-    for (const { producerId } of this.#producers.activeProducers()) highest = Math.max(highest, producerId)
+    for (const { producerId } of this.#parts.producers.activeProducers()) highest = Math.max(highest, producerId)
     return highest
   }
 
   /** For DescribeProducers. */
   activeProducers(): IterableIterator<Readonly<ProducerStateEntry>> {
-    return this.#producers.activeProducers()
+    return this.#parts.producers.activeProducers()
   }
 
   /** Whether there is anything since the last checkpoint. */
   get needsCheckpoint(): boolean {
-    return this.#nextOffset !== this.#recoveryPoint
+    return this.#nextOffset !== this.#checkpointer.recoveryPoint
   }
 
   /** About how many bytes follow the recovery point: what an unclean start would have to check. */
   get tailBytes(): number {
-    return this.#bytesSinceCheckpoint
+    return this.#checkpointer.tailBytes
   }
 
   /** When the oldest append came that was not fsynced yet, by the monotonic clock; undefined if there is none. */
@@ -291,26 +218,22 @@ export class UnifiedLog {
         origin,
         ...(options.produceVersion === undefined ? {} : { produceVersion: options.produceVersion }),
       })
-      prepared = this.#producers.prepareAppend(info.records, origin)
+      prepared = this.#parts.producers.prepareAppend(info.records, origin)
     } catch (error) {
-      return failureOf(error)
+      return appendFailureOf(error)
     }
     const { duplicate } = prepared
     if (duplicate !== undefined) {
-      const { firstOffset, lastOffset, timestamp } = duplicate
-      return { ok: true, isDuplicate: true, info: this.#infoOf(firstOffset, lastOffset, timestamp, info) }
+      const append = { ...duplicate, maxTimestamp: duplicate.timestamp }
+      return { ok: true, isDuplicate: true, info: appendInfoOf(info, append, this.#logStartOffset) }
     }
     if (info.sizeInBytes > this.#config.segmentBytes) {
       const message = `a batch of ${info.sizeInBytes} bytes is larger than a segment (segment.bytes)`
-      return failure(ErrorCode.RECORD_LIST_TOO_LARGE, message)
+      return appendFailure(ErrorCode.RECORD_LIST_TOO_LARGE, message)
     }
-    this.#epochs.assign(options.leaderEpoch, info.firstOffset)
+    this.#parts.epochs.assign(options.leaderEpoch, info.firstOffset)
     this.#enqueue(info.records, info.lastOffset, prepared)
-    return {
-      ok: true,
-      isDuplicate: false,
-      info: this.#infoOf(info.firstOffset, info.lastOffset, info.maxTimestamp, info),
-    }
+    return { ok: true, isDuplicate: false, info: appendInfoOf(info, info, this.#logStartOffset) }
   }
 
   /** Queues a copy of what the leader sent, offsets and epochs as they are. */
@@ -323,14 +246,12 @@ export class UnifiedLog {
         logEndOffset: this.#nextOffset,
         leaderEpoch,
       })
-      let start = 0
-      while (start < info.records.length) {
-        const end = this.#endOfGroup(info.records, start)
+      const { clock } = this.#dependencies
+      for (let start = 0, end = 0; start < info.records.length; start = end) {
+        end = this.#rolls.endOfGroup(this.#parts.segments.active, info.records, start, clock.wallMs())
         const group = info.records.subarray(start, end)
-        const prepared = this.#producers.prepareAppend(group, 'replication')
-        this.#assignEpochs(group)
-        this.#enqueue(group, this.#lastOffsetOf(group), prepared)
-        start = end
+        const prepared = this.#parts.producers.prepareAppend(group, 'replication')
+        this.#enqueue(group, this.#noteEpochs(group), prepared)
       }
       return {
         ok: true,
@@ -346,7 +267,7 @@ export class UnifiedLog {
         },
       }
     } catch (error) {
-      return failureOf(error)
+      return appendFailureOf(error)
     }
   }
 
@@ -355,33 +276,15 @@ export class UnifiedLog {
    * this returns), else from one segment.
    */
   read(startOffset: number, options: ReadOptions, done: (result: ReadResult) => void): void {
-    if (this.#state === 'closed') {
-      done(readFailure(ErrorCode.NOT_LEADER_OR_FOLLOWER, 'the log is closed'))
-      return
-    }
-    const { failure: error, logEndOffset } = this.#writer
-    if (error !== undefined) {
-      done(readFailure(ErrorCode.KAFKA_STORAGE_ERROR, error.message))
-      return
-    }
-    if (startOffset < this.#logStartOffset || startOffset > logEndOffset) {
-      done(this.#outOfRange(startOffset))
-      return
-    }
-    const upperBoundOffset = Math.min(options.upperBoundOffset, logEndOffset)
-    if (startOffset >= upperBoundOffset || (options.maxBytes <= 0 && !options.minOneMessage)) {
-      done({ ok: true, buffers: NOTHING, blocks: NO_BLOCKS, sizeBytes: 0, nextOffset: startOffset })
-      return
-    }
-    if (this.#tail.holds(startOffset)) {
-      const buffers: Buffer[] = []
-      const { maxBytes, minOneMessage } = options
-      const blocks: Block[] = []
-      const nextOffset = this.#tail.collect(startOffset, upperBoundOffset, maxBytes, minOneMessage, buffers, blocks)
-      done({ ok: true, buffers, blocks, sizeBytes: totalBytes(buffers), nextOffset })
-      return
-    }
-    this.#readFromDisk(startOffset, options, upperBoundOffset, done)
+    this.#reads.read(startOffset, options, done)
+  }
+
+  /**
+   * About how many bytes a read gives from the batch that holds `startOffset` up to `endOffset`: exact where the batches
+   * are in the tail cache, else by what is in memory of the offset indexes. Touches no disk.
+   */
+  estimateBytesBetween(startOffset: number, endOffset: number): number {
+    return this.#reads.estimateBytesBetween(startOffset, endOffset)
   }
 
   /**
@@ -392,33 +295,33 @@ export class UnifiedLog {
     const highWatermark = Math.min(offset, this.#writer.logEndOffset)
     if (highWatermark <= this.#highWatermark) return false
     this.#highWatermark = highWatermark
-    this.#producers.onHighWatermarkUpdated(highWatermark)
+    this.#parts.producers.onHighWatermarkUpdated(highWatermark)
     return true
   }
 
   /** The first record whose timestamp is `timestamp` or later. */
   async offsetForTimestamp(timestamp: number): Promise<TimestampAndOffset | undefined> {
-    return await this.#search((range) => findByTimestamp(range, timestamp))
+    return await this.#reads.offsetForTimestamp(timestamp)
   }
 
   /** The first record that has the largest timestamp (KIP-734). */
   async offsetOfMaxTimestamp(): Promise<TimestampAndOffset | undefined> {
-    return await this.#search(findMaxTimestamp)
+    return await this.#reads.offsetOfMaxTimestamp()
   }
 
   /** The leader epoch in which the record at `offset` was written, if known. */
   epochForOffset(offset: number): number | undefined {
-    return this.#epochs.epochForOffset(offset)
+    return this.#parts.epochs.epochForOffset(offset)
   }
 
   /** Where `leaderEpoch`, or the largest epoch below it, ends. */
   endOffsetForEpoch(leaderEpoch: number): EpochEndOffset {
-    return this.#epochs.endOffsetFor(leaderEpoch, this.#writer.logEndOffset)
+    return this.#parts.epochs.endOffsetFor(leaderEpoch, this.#writer.logEndOffset)
   }
 
   /** Notes where an epoch begins before it has a record: a new leader calls it with its `nextOffset`. */
   assignEpochStartOffset(leaderEpoch: number, startOffset: number): void {
-    this.#epochs.assign(leaderEpoch, startOffset)
+    this.#parts.epochs.assign(leaderEpoch, startOffset)
   }
 
   /** Aborted transactions that overlap the range. */
@@ -445,8 +348,13 @@ export class UnifiedLog {
     await this.#exclusive(async () => {
       if (offset >= this.#nextOffset) return
       await this.#whileTruncating(offset, async () => {
-        if (offset < this.#segments.first.baseOffset) await this.#startAnewAt(offset)
-        else await this.#cutAt(offset)
+        if (offset < this.#parts.segments.first.baseOffset) {
+          await this.#startAnewAt(offset)
+          return
+        }
+        const { indexIntervalBytes } = this.#config
+        const { pool } = this.#dependencies
+        this.#endAt(await cutLogAt(this.#parts, offset, this.#logStartOffset, indexIntervalBytes, pool))
       })
     })
   }
@@ -463,11 +371,13 @@ export class UnifiedLog {
   async deleteOldSegments(): Promise<number> {
     return await this.#exclusive(async () => {
       if (this.#state === 'closed') return 0
-      this.#producers.removeExpiredProducers()
-      await this.#loadTimestamps()
+      const { segments, producers } = this.#parts
       const nowMs = this.#dependencies.clock.wallMs()
-      const { active } = this.#segments
-      if (active.sizeBytes > 0 && nowMs - active.createdMs >= this.#rollAfterMs) this.#roll()
+      producers.removeExpiredProducers()
+      await loadTimestampsForRetention(segments.all(), this.#config, nowMs, (segment) =>
+        this.#reads.noteIndexUse(segment),
+      )
+      if (this.#rolls.isOldEnough(segments.active, nowMs)) this.#roll()
       const retention = {
         nowMs,
         config: this.#config,
@@ -475,22 +385,20 @@ export class UnifiedLog {
         highWatermark: this.#highWatermark,
         nextOffset: this.#nextOffset,
       }
-      const count = deletableSegments(this.#segments.all(), retention)
+      const count = deletableSegments(segments.all(), retention)
       if (count === 0) return 0
       // The active segment goes only after a new one, whose name keeps the log end offset, is there durably.
-      if (count === this.#segments.count) this.#roll()
+      if (count === segments.count) this.#roll()
       await this.#writer.flushTo(this.#nextOffset)
-      await this.#ensureActiveFile()
+      await this.#writer.whenCreated(segments.active)
+      await this.#dependencies.pool.disk.syncFolder(this.#parts.folder)
       await this.#removeFirstSegments(count)
       return count
     })
   }
 
   updateConfig(config: LogConfig): void {
-    if (config.segmentMs !== this.#config.segmentMs || config.segmentJitterMs !== this.#config.segmentJitterMs) {
-      this.#config = config
-      this.#rollAfterMs = this.#drawRollAge()
-    }
+    this.#rolls.updateConfig(config)
     this.#config = config
     this.#writer.setFlushMessages(config.flushMessages)
   }
@@ -512,10 +420,10 @@ export class UnifiedLog {
     await this.#exclusive(async () => {
       if (this.#state === 'closed') return
       this.#state = 'closed'
-      this.#tail.clear()
+      this.#reads.close()
       try {
         if (this.failure === undefined) {
-          const { active } = this.#segments
+          const { active } = this.#parts.segments
           // A small segment needs no index files: a start reads it anyway.
           if ((active.indexes?.offsetIndex.entryCount ?? 0) > 0) active.seal()
           await this.#checkpoint()
@@ -530,7 +438,7 @@ export class UnifiedLog {
   async abandon(): Promise<void> {
     await this.#exclusive(async () => {
       this.#state = 'closed'
-      this.#tail.clear()
+      this.#reads.close()
       // A failure of the last write is none of a log that is given up.
       await this.#writer.hold().catch(() => undefined)
       await this.#dropFiles()
@@ -545,31 +453,20 @@ export class UnifiedLog {
   #refusal(): AppendFailure | undefined {
     if (this.#state === 'open' && this.#writer.failure === undefined) return undefined
     const error = this.#writer.failure
-    if (error !== undefined) return failure(ErrorCode.KAFKA_STORAGE_ERROR, `the log is offline: ${error.message}`)
-    return failure(ErrorCode.NOT_LEADER_OR_FOLLOWER, `the log is ${this.#state}`)
-  }
-
-  #infoOf(firstOffset: number, lastOffset: number, maxTimestamp: number, from: LogAppendInfo): AppendInfo {
-    return {
-      firstOffset,
-      lastOffset,
-      logAppendTimeMs: from.logAppendTimeMs,
-      maxTimestamp,
-      recordCount: from.recordsCount,
-      sizeBytes: from.sizeInBytes,
-      logStartOffset: this.#logStartOffset,
-    }
+    if (error !== undefined) return appendFailure(ErrorCode.KAFKA_STORAGE_ERROR, `the log is offline: ${error.message}`)
+    return appendFailure(ErrorCode.NOT_LEADER_OR_FOLLOWER, `the log is ${this.#state}`)
   }
 
   /** Takes an append into segment, producer state and write queue. It fits into a segment. */
   #enqueue(records: Buffer, lastOffset: number, prepared: PreparedAppend): void {
-    const { clock } = this.#dependencies
-    if (this.#mustRollFor(records.length, lastOffset)) this.#roll()
-    const nextOffset = lastOffset + 1
-    this.#producers.applyAppend(prepared, nextOffset)
-    for (const completedTxn of prepared.completedTxns) this.#producers.completeTxn(completedTxn)
-    const segment = this.#segments.active
+    const { clock, arena } = this.#dependencies
+    const { producers, segments } = this.#parts
     const nowMs = clock.wallMs()
+    if (this.#rolls.mustRollFor(segments.active, records.length, lastOffset, nowMs)) this.#roll()
+    const nextOffset = lastOffset + 1
+    producers.applyAppend(prepared, nextOffset)
+    for (const completedTxn of prepared.completedTxns) producers.completeTxn(completedTxn)
+    const segment = segments.active
     if (segment.sizeBytes === 0) segment.createdMs = nowMs
     segment.lastModifiedMs = nowMs
     segment.noteBatches(records, segment.sizeBytes, this.#config.indexIntervalBytes)
@@ -577,58 +474,30 @@ export class UnifiedLog {
     this.#sizeBytes += records.length
     this.#nextOffset = nextOffset
     if (this.#writer.durableOffset === this.#writer.logEndOffset) this.#unflushedSinceMs = clock.monotonicMs()
-    const stored = this.#dependencies.arena.store(records)
+    const stored = arena.store(records)
     this.#writer.enqueue({ ...stored, segment, nextOffset })
-  }
-
-  #mustRollFor(bytes: number, lastOffset: number): boolean {
-    const { active } = this.#segments
-    if (!active.canHold(lastOffset)) return true
-    if (active.sizeBytes === 0) return false
-    return (
-      active.sizeBytes + bytes > this.#config.segmentBytes ||
-      this.#dependencies.clock.wallMs() - active.createdMs >= this.#rollAfterMs ||
-      active.isIndexFull(this.#config.segmentIndexBytes)
-    )
   }
 
   /** Begins a new segment at `nextOffset`; all else that a roll needs happens later. */
   #roll(): void {
     const { pool, clock } = this.#dependencies
-    const { active } = this.#segments
+    const { folder, segments } = this.#parts
+    const { active } = segments
     if (active.sizeBytes === 0 && active.baseOffset === this.#nextOffset) return
     active.seal()
-    // The state is exactly that of the new segment's base offset now: encoded at once, written when the disk can.
-    if (this.#mustSnapshot()) this.#rollSnapshot = Promise.all([this.#rollSnapshot, this.#takeSnapshot()])
-    const segment = LogSegment.begin(pool, this.#folder, this.#nextOffset, clock.wallMs())
-    this.#segments.push(segment)
-    this.#rollAfterMs = this.#drawRollAge()
+    this.#checkpointer.snapshotAtRoll()
+    const segment = LogSegment.begin(pool, folder, this.#nextOffset, clock.wallMs())
+    segments.push(segment)
+    this.#rolls.rolled()
     this.#writer.enqueue({ records: EMPTY, block: undefined, segment, nextOffset: this.#nextOffset })
     this.#requestCheckpoint()
   }
 
-  #mustSnapshot(): boolean {
-    return !this.#producers.isEmpty || this.#producers.latestSnapshotOffset !== undefined
-  }
-
-  async #takeSnapshot(): Promise<void> {
-    try {
-      await this.#producers.takeSnapshot()
-    } catch (error) {
-      this.#writer.fail(asError(error))
-    }
-  }
-
-  #drawRollAge(): number {
-    const jitterMs = Math.min(this.#config.segmentJitterMs, this.#config.segmentMs)
-    return this.#config.segmentMs - Math.floor(this.#dependencies.random.next() * jitterMs)
-  }
-
   #onWritten({ records, nextOffset, block }: QueuedAppend): void {
     if (block === undefined) return
-    this.#tail.add(records, nextOffset, block)
-    this.#bytesSinceCheckpoint += records.length
-    if (this.#bytesSinceCheckpoint >= this.#dependencies.checkpointBytes) this.#requestCheckpoint()
+    this.#reads.written(records, nextOffset, block)
+    this.#checkpointer.noteWritten(records.length)
+    if (this.#checkpointer.tailBytes >= this.#dependencies.checkpointBytes) this.#requestCheckpoint()
   }
 
   /** Has a checkpoint made soon, unless one is due already. */
@@ -647,286 +516,80 @@ export class UnifiedLog {
 
   async #checkpoint(): Promise<void> {
     this.#isCheckpointDue = false
-    this.#bytesSinceCheckpoint = 0
-    await this.#rollSnapshot
-    const offset = this.#nextOffset
-    if (this.failure !== undefined) throw this.failure
-    const snapshot = this.#mustSnapshot() ? this.#producers.takeSnapshot() : undefined
-    snapshot?.catch(() => undefined)
-    await this.#writer.flushTo(offset)
-    await snapshot
-    await this.#persistIndexesBefore(offset)
-    if (this.#epochs.isDirty) await this.#epochs.flush()
-    await this.#producers.removeStraySnapshots(this.#segments.baseOffsets())
-    if (offset <= this.#recoveryPoint) return
-    this.#recoveryPoint = offset
-    this.#dependencies.host.recoveryPointMoved()
+    await this.#checkpointer.whenSnapshotsAreWritten()
+    if (await this.#checkpointer.checkpoint(this.#nextOffset)) this.#dependencies.host.recoveryPointMoved()
   }
 
-  async #persistIndexesBefore(offset: number): Promise<void> {
-    let hasNewFile = false
-    for (const segment of [...this.#segments.all()]) {
-      if (segment.baseOffset < offset && (await segment.persistIndexes())) hasNewFile = true
-    }
-    if (hasNewFile) await this.#dependencies.pool.disk.syncFolder(this.#folder)
-  }
-
-  #noteIndexUse(segment: LogSegment): void {
-    if (segment !== this.#segments.active) this.#dependencies.indexCache.used(segment)
-  }
-
-  #readFromDisk(
-    startOffset: number,
-    options: ReadOptions,
-    upperBoundOffset: number,
-    done: (result: ReadResult) => void,
-  ): void {
-    const truncations = this.#truncations
-    const { maxBytes, minOneMessage } = options
-    const { indexIntervalBytes } = this.#config
-    const request = { startOffset, upperBoundOffset, maxBytes, minOneMessage, indexIntervalBytes }
-    this.#reader.read(request, (error, found, nextOffset) => {
-      const isTruncating = this.#state === 'truncating'
-      if (isTruncating || truncations !== this.#truncations || error instanceof DroppedFileError) {
-        if (isTruncating) done(readFailure(ErrorCode.NOT_LEADER_OR_FOLLOWER, 'the log is truncating'))
-        else this.read(startOffset, options, done)
-      } else if (error !== null) {
-        this.#dependencies.logger.error(
-          { topicPartition: this.topicPartition, startOffset, err: error },
-          'a read failed',
-        )
-        done(readFailure(ErrorCode.KAFKA_STORAGE_ERROR, error.message))
-      } else {
-        const buffers = found === undefined ? NOTHING : [found.records]
-        const blocks = found === undefined ? NO_BLOCKS : [found.block]
-        done({ ok: true, buffers, blocks, sizeBytes: found?.records.length ?? 0, nextOffset })
-      }
-    })
-  }
-
-  #outOfRange(offset: number): ReadResult {
-    const range = `[${this.#logStartOffset}, ${this.#writer.logEndOffset}]`
-    const message = `offset ${offset} of ${this.topicPartition} is outside of the log ${range}`
-    return readFailure(ErrorCode.OFFSET_OUT_OF_RANGE, message)
-  }
-
-  async #search(
-    find: (range: Parameters<typeof findMaxTimestamp>[0]) => Promise<TimestampAndOffset | undefined>,
-  ): Promise<TimestampAndOffset | undefined> {
-    for (;;) {
-      const truncations = this.#truncations
-      const segments = this.#segments.from(this.#logStartOffset)
-      try {
-        const found = await find({
-          segments,
-          logStartOffset: this.#logStartOffset,
-          logEndOffset: this.#writer.logEndOffset,
-          indexIntervalBytes: this.#config.indexIntervalBytes,
-        })
-        if (truncations === this.#truncations && this.#state !== 'truncating') return found
-      } catch (error) {
-        const isChanging = truncations !== this.#truncations || this.#state === 'truncating'
-        if ((!isChanging && !(error instanceof DroppedFileError)) || this.#state === 'closed') throw error
-      }
-      // Segments were cut or deleted meanwhile: the search starts again on what is left.
-      await this.#maintenance
-      for (const segment of segments) this.#noteIndexUse(segment)
-    }
-  }
-
-  /** Where the largest group of batches from `start` ends that fits into one segment: into the active one, if one does. */
-  #endOfGroup(records: Buffer, start: number): number {
-    const { active } = this.#segments
-    let end = start + recordBatch.sizeInBytes(records, start)
-    const firstOffset = recordBatch.baseOffset(records, start)
-    const isRolled = this.#mustRollFor(end - start, recordBatch.lastOffset(records, start))
-    const usedBytes = isRolled ? 0 : active.sizeBytes
-    const baseOffset = isRolled ? firstOffset : active.baseOffset
-    while (end < records.length) {
-      const next = end + recordBatch.sizeInBytes(records, end)
-      if (usedBytes + next - start > this.#config.segmentBytes) break
-      if (recordBatch.lastOffset(records, end) - baseOffset > 0x7fff_ffff) break
-      end = next
-    }
-    return end
-  }
-
-  #lastOffsetOf(records: Buffer): number {
-    let last = -1
-    for (const position of recordBatch.batchPositions(records)) last = recordBatch.lastOffset(records, position)
-    return last
-  }
-
-  #assignEpochs(records: Buffer): void {
+  /** Notes the leader epochs of whole batches; returns their last offset. */
+  #noteEpochs(records: Buffer): number {
+    let lastOffset = -1
     for (const position of recordBatch.batchPositions(records)) {
       const leaderEpoch = recordBatch.partitionLeaderEpoch(records, position)
-      if (leaderEpoch >= 0) this.#epochs.assign(leaderEpoch, recordBatch.baseOffset(records, position))
+      if (leaderEpoch >= 0) this.#parts.epochs.assign(leaderEpoch, recordBatch.baseOffset(records, position))
+      lastOffset = recordBatch.lastOffset(records, position)
     }
+    return lastOffset
   }
 
   /** Runs a truncation down to `offset` with appends refused and nothing in flight. A failure takes the log offline. */
   async #whileTruncating(offset: number, truncate: () => Promise<void>): Promise<void> {
     if (this.#state === 'closed') throw new Error(`the log of ${this.topicPartition} is closed`)
     this.#state = 'truncating'
-    this.#truncations++
+    this.#reads.truncationBegins()
     try {
       await this.#writer.hold()
-      await this.#rollSnapshot
+      await this.#checkpointer.whenSnapshotsAreWritten()
+      this.#reads.truncateTo(offset)
       this.#highWatermark = Math.min(this.#highWatermark, offset)
-      this.#recoveryPoint = Math.min(this.#recoveryPoint, offset)
+      this.#checkpointer.lowerTo(offset)
       // Before anything changes: a crash from now on checks what is at and past the new end.
       await this.#dependencies.host.persistRecoveryPoints()
       await truncate()
-      this.#reader.forgetHints()
       this.#writer.reset(this.#nextOffset)
-      this.#sizeBytes = this.#segments.sizeBytes
-      this.#truncations++
+      this.#sizeBytes = this.#parts.segments.sizeBytes
     } catch (error) {
       this.#writer.fail(asError(error))
       throw error
     } finally {
+      this.#reads.truncationEnds()
       this.#writer.resume()
       this.#state = 'open'
     }
   }
 
-  async #cutAt(offset: number): Promise<void> {
-    const { disk } = this.#dependencies.pool
-    // From the newest to the oldest, each removal durable before the next: what a crash leaves is a log without a gap.
-    while (this.#segments.count > 1 && this.#segments.active.baseOffset >= offset) {
-      const { active } = this.#segments
-      this.#segments.removeActive()
-      await active.remove()
-      await disk.syncFolder(this.#folder)
-    }
-    const { active } = this.#segments
-    let logEndOffset = active.baseOffset
-    const { endPosition } = await active.restore(offset, this.#config.indexIntervalBytes, (buffer, position) => {
-      logEndOffset = recordBatch.nextOffset(buffer, position)
-    })
-    await active.withFile(async (file) => {
-      await file.truncate(endPosition)
-      await new Promise<void>((resolve, reject) => {
-        file.datasync((error) => {
-          if (error === null) resolve()
-          else reject(error)
-        })
-      })
-    })
-    active.cut(endPosition)
-    active.durableBytes = endPosition
-    active.file.unpin()
-    await active.persistIndexes()
-    this.#endAt(logEndOffset)
-    this.#epochs.truncateFromEnd(logEndOffset)
-    await this.#epochs.flush()
-    await this.#producers.truncateAndReload(this.#logStartOffset, logEndOffset)
-    await replayProducers(this.#producers, this.#segments, logEndOffset, this.#config.indexIntervalBytes)
-  }
-
   async #startAnewAt(offset: number): Promise<void> {
     const { pool, clock, host } = this.#dependencies
-    while (this.#segments.count > 1) {
-      const { active } = this.#segments
-      this.#segments.removeActive()
-      await active.remove()
-      await pool.disk.syncFolder(this.#folder)
-    }
-    await this.#segments.first.remove()
-    await pool.disk.syncFolder(this.#folder)
-    await this.#producers.truncateFullyAndStartAt(offset)
-    this.#epochs.clear()
-    await this.#epochs.flush()
-    const segment = LogSegment.begin(pool, this.#folder, offset, clock.wallMs())
-    this.#segments.replaceAll(segment)
-    await this.#makeFile(segment)
-    this.#logStartOffset = offset
-    this.#recoveryPoint = offset
+    await startLogAnewAt(this.#parts, offset, clock.wallMs(), pool)
     this.#endAt(offset)
+    this.#logStartOffset = offset
     this.#highWatermark = offset
+    this.#checkpointer.startAt(offset)
     await host.persistLogStartOffsets()
     await host.persistRecoveryPoints()
   }
 
   #endAt(offset: number): void {
     this.#nextOffset = offset
-    this.#tail.truncateTo(offset)
     this.#highWatermark = Math.min(this.#highWatermark, offset)
-    this.#recoveryPoint = Math.min(this.#recoveryPoint, offset)
+    this.#checkpointer.lowerTo(offset)
     this.#logStartOffset = Math.min(this.#logStartOffset, offset)
   }
 
-  async #makeFile(segment: LogSegment): Promise<void> {
-    const { disk } = this.#dependencies.pool
-    segment.file.adopt(await disk.open(segment.path('.log'), 'create'))
-    segment.isOnDisk = true
-    await disk.syncFolder(this.#folder)
-  }
-
-  /** The writer has made the active segment's file, durably. */
-  async #ensureActiveFile(): Promise<void> {
-    await this.#writer.whenCreated(this.#segments.active)
-    await this.#dependencies.pool.disk.syncFolder(this.#folder)
-  }
-
   async #removeFirstSegments(count: number): Promise<void> {
-    const { pool, host } = this.#dependencies
-    const removed = this.#segments.removeFirst(count)
-    this.#logStartOffset = Math.max(this.#logStartOffset, this.#segments.first.baseOffset)
-    this.#sizeBytes = this.#segments.sizeBytes
-    // Before the first file goes: whatever a crash leaves of the others is then known to be a leftover.
-    await host.persistLogStartOffsets()
-    for (const segment of removed) await segment.remove()
-    await pool.disk.syncFolder(this.#folder)
-    this.#producers.onLogStartOffsetIncremented(this.#logStartOffset)
-    await this.#producers.deleteSnapshotsBefore(this.#logStartOffset)
-    if (this.#epochs.truncateFromStart(this.#logStartOffset)) await this.#epochs.flush()
-  }
-
-  /** Retention by time needs the largest timestamp of the oldest segments. */
-  async #loadTimestamps(): Promise<void> {
-    if (this.#config.retentionMs < 0 || !this.#config.cleanupPolicy.delete) return
-    const oldest = this.#dependencies.clock.wallMs() - this.#config.retentionMs
-    for (const segment of [...this.#segments.all()]) {
-      if (segment.maxTimestamp === undefined) {
-        await segment.loadIndexes(this.#config.indexIntervalBytes)
-        this.#noteIndexUse(segment)
-      }
-      if (Math.min(segment.maxTimestamp ?? Infinity, segment.lastModifiedMs) >= oldest) break
-    }
+    const { segments } = this.#parts
+    const removed = segments.removeFirst(count)
+    this.#logStartOffset = Math.max(this.#logStartOffset, segments.first.baseOffset)
+    this.#sizeBytes = segments.sizeBytes
+    await this.#dependencies.host.persistLogStartOffsets()
+    await deleteSegmentFiles(this.#parts, removed, this.#logStartOffset, this.#dependencies.pool)
   }
 
   async #dropFiles(): Promise<void> {
-    for (const segment of this.#segments.all()) await segment.file.drop()
+    for (const segment of this.#parts.segments.all()) await segment.file.drop()
   }
 }
 
 const EMPTY = Buffer.alloc(0)
-
-function failure(errorCode: number, message: string): AppendFailure {
-  return { ok: false, errorCode, message, recordErrors: [] }
-}
-
-/** What the checks of an append throw, as its outcome. Anything else is a bug and is thrown on. */
-function failureOf(error: unknown): AppendFailure {
-  if (error instanceof RecordsError) {
-    const { errorCode, message, recordErrors } = error
-    return { ok: false, errorCode, message, recordErrors }
-  }
-  if (error instanceof ProducerStateError) return failure(error.errorCode, error.message)
-  if (error instanceof UnexpectedAppendOffsetError) return failure(ErrorCode.OFFSET_OUT_OF_RANGE, error.message)
-  throw error
-}
-
-function readFailure(errorCode: number, message: string): ReadResult {
-  return { ok: false, errorCode, message }
-}
-
-function totalBytes(buffers: readonly Buffer[]): number {
-  let total = 0
-  for (const buffer of buffers) total += buffer.length
-  return total
-}
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
