@@ -13,7 +13,17 @@ import { Contestant } from './contestants.ts'
 import { describeMachine } from './machine.ts'
 import { Recorder } from './measure.ts'
 import { type BenchOptions, parseOptions, type Part, usage } from './options.ts'
-import { type Bench, consume, endToEnd, manyPartitions, produce, recovery, restingMemory, startup } from './parts.ts'
+import {
+  type Bench,
+  consume,
+  endToEnd,
+  manyPartitions,
+  produce,
+  recovery,
+  restingMemory,
+  startup,
+  warmUp,
+} from './parts.ts'
 import { markdownTable } from './report.ts'
 
 const parts: Readonly<Record<Part, (bench: Bench) => Promise<void>>> = {
@@ -40,6 +50,10 @@ async function runBench(options: BenchOptions): Promise<void> {
       const contestant = await Contestant.create(name, tools, folder)
       await contestant.broker.start()
       running.push(contestant)
+    }
+    const throughputParts: readonly Part[] = ['produce', 'consume', 'e2e']
+    if (options.parts.some((part) => throughputParts.includes(part))) {
+      await warmUp({ options, recorder, folder, running })
     }
     for (const part of options.parts) await parts[part]({ options, recorder, folder, running })
   } finally {
