@@ -5,6 +5,7 @@ import type { LogConfig } from './log-config.ts'
 import { recoverLog, RECOVERY_SUFFIX } from './log-recovery.ts'
 import { LogSegment } from './log-segment.ts'
 import { LogSegments } from './log-segments.ts'
+import { beginSegmentFile } from './log-truncation.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 import { ProducerStateManager, type ProducerStateManagerOptions } from './producer-state-manager.ts'
 import { replayProducers } from './replay-producers.ts'
@@ -79,6 +80,38 @@ export async function loadLog(input: LoadInput, dependencies: UnifiedLogDependen
   // What was recovered is on disk; with its indexes and producer state there too, the next start need not look at it.
   if (log.needsCheckpoint || epochs.isDirty) await log.checkpoint()
   return log
+}
+
+/** The log in a folder that was just made for it: empty, from offset 0 on. */
+export async function newLog(
+  input: Pick<LoadInput, 'folder' | 'topicName' | 'partitionIndex' | 'config' | 'producerIdExpirationMs'> & {
+    readonly topicId: string
+  },
+  dependencies: UnifiedLogDependencies,
+): Promise<UnifiedLog> {
+  const { pool, clock } = dependencies
+  const { folder, topicName, partitionIndex, topicId, config } = input
+  const nowMs = clock.wallMs()
+  const segment = LogSegment.existing(pool, folder, 0, 0, { createdMs: nowMs, modifiedMs: nowMs })
+  segment.assumeNoIndexes(false)
+  segment.noteNoIndexFiles()
+  return new UnifiedLog(
+    {
+      topicName,
+      partitionIndex,
+      topicId,
+      folder,
+      config,
+      segments: new LogSegments([segment]),
+      producers: await ProducerStateManager.open(producerStateOptions(input, dependencies), []),
+      epochs: new LeaderEpochFileCache(pool.disk, folder),
+      logStartOffset: 0,
+      logEndOffset: 0,
+      highWatermark: 0,
+      recoveryPoint: 0,
+    },
+    dependencies,
+  )
 }
 
 export function formatPartitionMetadata(topicId: string): string {
@@ -194,11 +227,7 @@ async function startAnew(
     await segment.remove()
     await pool.disk.syncFolder(folder)
   }
-  const segment = LogSegment.begin(pool, folder, offset, clock.wallMs())
-  segment.file.adopt(await pool.disk.open(segment.path('.log'), 'create'))
-  segment.isOnDisk = true
-  await pool.disk.syncFolder(folder)
-  return segment
+  return await beginSegmentFile(folder, offset, clock.wallMs(), pool)
 }
 
 async function openEpochs(
@@ -253,7 +282,7 @@ async function openProducers(
   return producers
 }
 
-export function producerStateOptions(
+function producerStateOptions(
   input: Pick<LoadInput, 'folder' | 'topicName' | 'partitionIndex' | 'producerIdExpirationMs'>,
   { pool, clock, logger }: Pick<UnifiedLogDependencies, 'pool' | 'clock' | 'logger'>,
 ): ProducerStateManagerOptions {

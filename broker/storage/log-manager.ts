@@ -1,113 +1,68 @@
 /**
- * All logs of a data dir: opens them at start, makes and deletes them, and does what they need regularly: retention,
- * flushes by age, checkpoints of offsets, a look at the free space.
+ * All logs of a data dir: opens them at start, makes and deletes them, and sees to what they need regularly.
  *
  * Invariants:
  * - Nothing is reported before the clean-shutdown mark is durably gone.
  * - A log that `createLog` returned is durable with its folder and topic id.
- * - One failed write or fsync of any log takes the whole data dir offline: no log of it takes appends any more.
- * - Folders are deleted only by `deleteLog`, in two steps: renamed, and removed after `file.delete.delay.ms`.
+ * - One failed write or fsync of any log takes the whole data dir offline: no log of it takes appends any more. A log
+ *   that can't be opened at start fails alone: it can't be had, its folder and its checkpointed offsets stay as they are.
+ * - Folders are deleted only by `deleteLog`, in two steps: renamed, and removed after `file.delete.delay.ms`. (Segments
+ *   that retention deletes go at once; see `UnifiedLog`.)
  */
 import { BlockPool } from '../../common/block-pool.ts'
-import type { Clock } from '../../common/clock.ts'
-import type { Disk } from '../../common/disk.ts'
 import { invariant } from '../../common/invariant.ts'
-import type { Logger } from '../../common/logger.ts'
-import type { Random } from '../../common/random.ts'
-import type { TimerHandle, Timers } from '../../common/timers.ts'
-import { datasync, writeFully } from './disk-calls.ts'
+import { Coalesced } from './coalesced.ts'
 import { FilePool } from './file-pool.ts'
+import { forEachConcurrently } from './for-each-concurrently.ts'
 import { IndexCache } from './index-cache.ts'
-import { LeaderEpochFileCache } from './leader-epoch-cache.ts'
 import type { LogConfig } from './log-config.ts'
 import { checkpointFiles, LogDir, parseLogFolderName, type OffsetCheckpoint } from './log-dir.ts'
-import { formatPartitionMetadata, loadLog, NoLogError, PARTITION_METADATA, producerStateOptions } from './log-loader.ts'
-import { LogSegment, segmentFileName } from './log-segment.ts'
-import { LogSegments } from './log-segments.ts'
-import { ProducerStateManager } from './producer-state-manager.ts'
+import { folderSuffixOf, makeLogFolder, passingFolderName, type FolderSuffix } from './log-folders.ts'
+import { loadLog, newLog, NoLogError } from './log-loader.ts'
+import {
+  settingsOf,
+  type LogManagerDependencies,
+  type LogManagerListener,
+  type LogManagerOptions,
+  type LogManagerSettings,
+} from './log-manager-options.ts'
+import type { UnifiedLogDependencies } from './log-parts.ts'
+import { LogTasks } from './log-tasks.ts'
 import { RecordArena } from './record-arena.ts'
 import { TailCache } from './tail-cache.ts'
-import type { LogHost, LogListener, UnifiedLogDependencies } from './log-parts.ts'
-import { UnifiedLog } from './unified-log.ts'
-
-export interface LogManagerDependencies {
-  readonly disk: Disk
-  readonly clock: Clock
-  readonly timers: Timers
-  readonly random: Random
-  readonly logger: Logger
-}
-
-export interface LogManagerOptions {
-  readonly folder: string
-  readonly clusterId: string
-  readonly nodeId: number
-  /** The configuration in effect of a topic, also of one that nobody knows (any more): then the broker's. */
-  readonly logConfigOf: (topicName: string) => LogConfig
-  /** `log.retention.check.interval.ms` */
-  readonly retentionCheckIntervalMs: number
-  /** How often what changed is checkpointed, which bounds what an unclean start reads. */
-  readonly recoveryPointIntervalMs: number
-  /** `log.flush.start.offset.checkpoint.interval.ms` */
-  readonly logStartIntervalMs: number
-  /** `replica.high.watermark.checkpoint.interval.ms` */
-  readonly highWatermarkIntervalMs?: number
-  /** `log.flush.scheduler.interval.ms`, but never "never": flush.ms of topics needs somebody who looks. */
-  readonly flushCheckIntervalMs?: number
-  /** `producer.id.expiration.ms` */
-  readonly producerIdExpirationMs: number
-  /** Below so many free bytes, `isBelowFloor`. */
-  readonly freeSpaceFloorBytes: number
-  readonly freeSpaceCheckIntervalMs?: number
-  /** A log is checkpointed after so many bytes, whatever the interval. */
-  readonly checkpointBytes?: number
-  readonly tailCacheBytes?: number
-  readonly indexCacheBytes?: number
-  readonly maxOpenFiles?: number
-}
-
-export interface LogManagerListener extends LogListener {
-  /** The whole data dir failed; told once. */
-  onOffline?(error: Error): void
-  onBelowFloor?(isBelowFloor: boolean): void
-}
-
-const DEFAULTS = {
-  highWatermarkIntervalMs: 5000,
-  flushCheckIntervalMs: 1000,
-  freeSpaceCheckIntervalMs: 5000,
-  checkpointBytes: 32 * 1024 * 1024,
-  tailCacheBytes: 32 * 1024 * 1024,
-  indexCacheBytes: 64 * 1024 * 1024,
-  maxOpenFiles: 4096,
-} as const
+import type { UnifiedLog } from './unified-log.ts'
 
 /** Holds what a consumer asks for at a time by default (1 MiB), and what is read beyond that to find it. */
 const BLOCK_BYTES = 1024 * 1024 + 32 * 1024
 const MAX_FREE_BLOCKS = 16
 /** Folders that are loaded at the same time. */
 const CONCURRENT_LOADS = 64
-/** Logs that a periodic task works on at the same time. */
-const CONCURRENT_TASKS = 4
-const CHECKPOINTS_PER_ROUND = 500
-/** A file name has at most 255 bytes; the topic id and the suffix need 30. */
-const MAX_FOLDER_STEM = 200
 
-const DELETE_SUFFIX = '-delete'
-const STRAY_SUFFIX = '-stray'
-const NEW_SUFFIX = '-new'
+/** The offsets of one log that the data dir checkpoints. */
+interface CheckpointedOffsets {
+  readonly recoveryPoint: number
+  readonly logStartOffset: number
+  readonly highWatermark: number
+}
+
+/** A log that could not be opened. Its offsets stay in the checkpoints as they were found. */
+interface FailedLog extends CheckpointedOffsets {
+  readonly error: Error
+}
 
 export class LogManager {
   readonly #dependencies: LogManagerDependencies
   readonly #options: LogManagerOptions
-  readonly #settings: { readonly [K in keyof typeof DEFAULTS]: number }
+  readonly #settings: LogManagerSettings
   readonly #listener: LogManagerListener
   readonly #logs = new Map<string, UnifiedLog>()
   /** Logs that are being made, deleted or set aside, by `topic-partition`. */
   readonly #changing = new Map<string, Promise<unknown>>()
   /** Folders that hold no log that could be opened. */
   readonly #unreadable = new Set<string>()
-  readonly #timers = new Set<TimerHandle>()
+  /** Logs that are there and could not be opened, by `topic-partition`. */
+  readonly #failedLogs = new Map<string, FailedLog>()
+  readonly #tasks: LogTasks
   readonly #logDependencies: UnifiedLogDependencies
   readonly #pool: FilePool
   readonly #folderSync: Coalesced
@@ -120,23 +75,26 @@ export class LogManager {
   #state: 'new' | 'open' | 'closed' = 'new'
 
   constructor(dependencies: LogManagerDependencies, options: LogManagerOptions, listener: LogManagerListener) {
-    const { disk, clock, random, logger } = dependencies
+    const { disk, clock, timers, random, logger } = dependencies
     this.#dependencies = dependencies
     this.#options = options
-    this.#settings = { ...DEFAULTS, ...definedSettings(options) }
+    this.#settings = settingsOf(options)
     this.#listener = listener
     this.#pool = new FilePool(disk, this.#settings.maxOpenFiles)
     this.#folderSync = new Coalesced(() => disk.syncFolder(options.folder))
-    this.#recoveryPoints = new Coalesced(() => this.#write(checkpointFiles.recoveryPoint, (log) => log.recoveryPoint))
-    this.#logStartOffsets = new Coalesced(() =>
-      this.#write(checkpointFiles.logStartOffset, (log) => log.logStartOffset),
+    this.#recoveryPoints = new Coalesced(() => this.#writeCheckpoint('recoveryPoint'))
+    this.#logStartOffsets = new Coalesced(() => this.#writeCheckpoint('logStartOffset'))
+    this.#highWatermarks = new Coalesced(() => this.#writeCheckpoint('highWatermark'))
+    this.#tasks = new LogTasks(
+      {
+        isServing: () => this.#state === 'open' && this.#failure === undefined,
+        logs: () => this.#logs.values(),
+        holds: (log) => this.#logs.get(log.topicPartition) === log,
+        taskFailed: (error) => this.#goOffline(error),
+      },
+      clock,
+      timers,
     )
-    this.#highWatermarks = new Coalesced(() => this.#write(checkpointFiles.highWatermark, (log) => log.highWatermark))
-    const host: LogHost = {
-      persistRecoveryPoints: () => this.#recoveryPoints.run(),
-      persistLogStartOffsets: () => this.#logStartOffsets.run(),
-      recoveryPointMoved: () => this.#recoveryPointMoved(),
-    }
     const blocks = new BlockPool({ blockBytes: BLOCK_BYTES, maxFreeBlocks: MAX_FREE_BLOCKS })
     this.#logDependencies = {
       pool: this.#pool,
@@ -151,7 +109,11 @@ export class LogManager {
         onProgress: (log) => this.#listener.onProgress(log),
         onFailure: (log, error) => this.#onLogFailure(log, error),
       },
-      host,
+      host: {
+        persistRecoveryPoints: () => this.#recoveryPoints.run(),
+        persistLogStartOffsets: () => this.#logStartOffsets.run(),
+        recoveryPointMoved: () => this.#recoveryPointMoved(),
+      },
       checkpointBytes: this.#settings.checkpointBytes,
     }
   }
@@ -204,12 +166,17 @@ export class LogManager {
     return this.#logs.values()
   }
 
+  /** Why logs that are there could not be opened, by `topic-partition`. */
+  failedLogs(): ReadonlyMap<string, { readonly error: Error }> {
+    return this.#failedLogs
+  }
+
   getLog(topicName: string, partitionIndex: number): UnifiedLog | undefined {
     return this.#logs.get(`${topicName}-${partitionIndex}`)
   }
 
   /**
-   * Takes the data dir and opens all logs in it.
+   * Takes the data dir and opens all logs in it. A log that can't be opened is left out, see {@link failedLogs}.
    *
    * @throws `DataDirError` with a sentence for a person when the data dir is in use, of another broker, or not writable.
    */
@@ -233,13 +200,15 @@ export class LogManager {
     this.#startTasks()
     const isClean = dir.cleanShutdownEpoch !== undefined
     const elapsedMs = Math.round(clock.monotonicMs() - startMs)
-    logger.info({ folder, logs: this.#logs.size, isClean, elapsedMs }, 'the data dir is open')
+    const failedLogs = this.#failedLogs.size
+    logger.info({ folder, logs: this.#logs.size, failedLogs, isClean, elapsedMs }, 'the data dir is open')
   }
 
   /**
    * Returns the log, which is made durably if it isn't there.
    *
-   * @throws when a log of another topic id has that name: the owner decides what becomes of that.
+   * @throws when a log of another topic id has that name: the owner decides what becomes of that. Also when the log is
+   * there and could not be opened at start.
    */
   async createLog(topicName: string, partitionIndex: number, topicId: string, config: LogConfig): Promise<UnifiedLog> {
     const key = `${topicName}-${partitionIndex}`
@@ -251,6 +220,8 @@ export class LogManager {
         throw new Error(`${key} is there already, of the topic id ${existing.topicId} instead of ${topicId}`)
       }
       if (this.#failure !== undefined) throw this.#failure
+      const failed = this.#failedLogs.get(key)
+      if (failed !== undefined) throw failed.error
       const log = await this.#make(topicName, partitionIndex, topicId, config)
       this.#logs.set(key, log)
       return log
@@ -261,22 +232,21 @@ export class LogManager {
   async deleteLog(topicName: string, partitionIndex: number): Promise<void> {
     const log = this.getLog(topicName, partitionIndex)
     const delayMs = log?.config.fileDeleteDelayMs ?? 0
-    const folder = await this.#moveAway(`${topicName}-${partitionIndex}`, DELETE_SUFFIX)
+    const folder = await this.#moveAway(`${topicName}-${partitionIndex}`, '-delete')
     if (folder === undefined) return
-    this.#later(delayMs, () => this.#removeFolder(folder))
+    this.#tasks.later(delayMs, () => this.#removeFolder(folder))
   }
 
   /** Takes a log away and keeps its folder under another name, until a person decides. */
   async setAside(topicName: string, partitionIndex: number): Promise<void> {
-    await this.#moveAway(`${topicName}-${partitionIndex}`, STRAY_SUFFIX)
+    await this.#moveAway(`${topicName}-${partitionIndex}`, '-stray')
   }
 
   /** Makes everything durable, and states so with `brokerEpoch` unless something had failed. Gives the data dir back. */
   async close({ brokerEpoch }: { readonly brokerEpoch: number }): Promise<void> {
     if (this.#state !== 'open') return
     this.#state = 'closed'
-    for (const timer of this.#timers) timer.cancel()
-    this.#timers.clear()
+    this.#tasks.stop()
     await Promise.allSettled(this.#changing.values())
     const dir = this.#openDir
     try {
@@ -290,7 +260,8 @@ export class LogManager {
         await this.#recoveryPoints.run()
         await this.#logStartOffsets.run()
         await this.#highWatermarks.run()
-        await dir.writeCleanMark(brokerEpoch)
+        // Whoever could not be opened was not closed cleanly either.
+        if (this.#failedLogs.size === 0) await dir.writeCleanMark(brokerEpoch)
       }
     } finally {
       dir.close()
@@ -299,12 +270,12 @@ export class LogManager {
 
   /** One round of retention over all logs: what the timer does. */
   async applyRetention(): Promise<void> {
-    await this.#eachLog('retention', (log) => log.deleteOldSegments())
+    await this.#tasks.applyRetention()
   }
 
   /** Checkpoints all logs that changed. */
   async checkpointAll(): Promise<void> {
-    await this.#checkpoint([...this.#logs.values()])
+    await this.#tasks.checkpointAll()
   }
 
   get #openDir(): LogDir {
@@ -313,108 +284,74 @@ export class LogManager {
   }
 
   async #loadAll(dir: LogDir): Promise<void> {
-    const { disk, logger } = this.#dependencies
+    const { disk } = this.#dependencies
     const recoveryPoints = await dir.readCheckpoint(checkpointFiles.recoveryPoint)
     const logStartOffsets = await dir.readCheckpoint(checkpointFiles.logStartOffset)
     const highWatermarks = await dir.readCheckpoint(checkpointFiles.highWatermark)
+    const offsetOf = (offsets: OffsetCheckpoint, name: string): number => offsets.get(name) ?? 0
     const names = (await disk.list(dir.folder)).filter((entry) => entry.isFolder).map((entry) => entry.name)
     await forEachConcurrently(names, CONCURRENT_LOADS, async (name) => {
-      if (isNamedBy(name, DELETE_SUFFIX) || isNamedBy(name, NEW_SUFFIX)) {
+      const suffix = folderSuffixOf(name)
+      if (suffix === '-delete' || suffix === '-new') {
         await disk.removeFolder(`${dir.folder}/${name}`)
-        return
-      }
-      const parsed = isNamedBy(name, STRAY_SUFFIX) ? undefined : parseLogFolderName(name)
-      if (parsed === undefined) return
-      try {
-        this.#logs.set(name, await this.#load(name, parsed, { recoveryPoints, logStartOffsets, highWatermarks }))
-      } catch (error) {
-        if (!(error instanceof NoLogError)) {
-          const reason = error instanceof Error ? error.message : String(error)
-          throw new Error(`the log in ${dir.folder}/${name} can't be opened: ${reason}`, { cause: error })
-        }
-        logger.warn({ folder: name, reason: error.message }, 'a folder is left alone: it holds no log')
-        this.#unreadable.add(name)
+      } else if (suffix === undefined) {
+        await this.#loadIfLog(name, {
+          recoveryPoint: offsetOf(recoveryPoints, name),
+          logStartOffset: offsetOf(logStartOffsets, name),
+          highWatermark: offsetOf(highWatermarks, name),
+        })
       }
     })
   }
 
-  async #load(
-    name: string,
-    { topicName, partitionIndex }: { topicName: string; partitionIndex: number },
-    offsets: Record<'recoveryPoints' | 'logStartOffsets' | 'highWatermarks', OffsetCheckpoint>,
-  ): Promise<UnifiedLog> {
-    return await loadLog(
-      {
-        folder: `${this.#options.folder}/${name}`,
-        topicName,
-        partitionIndex,
-        config: this.#options.logConfigOf(topicName),
-        isClean: this.#openDir.cleanShutdownEpoch !== undefined,
-        recoveryPoint: offsets.recoveryPoints.get(name) ?? 0,
-        logStartOffset: offsets.logStartOffsets.get(name) ?? 0,
-        highWatermark: offsets.highWatermarks.get(name) ?? 0,
-        producerIdExpirationMs: this.#options.producerIdExpirationMs,
-      },
-      this.#logDependencies,
-    )
+  /** Opens the log in a folder, if the folder's name is that of one. What is wrong with it concerns no other log. */
+  async #loadIfLog(name: string, offsets: CheckpointedOffsets): Promise<void> {
+    const parsed = parseLogFolderName(name)
+    if (parsed === undefined) return
+    const { logger } = this.#dependencies
+    const folder = `${this.#options.folder}/${name}`
+    const { topicName, partitionIndex } = parsed
+    try {
+      const { logConfigOf, producerIdExpirationMs } = this.#options
+      const isClean = this.#openDir.cleanShutdownEpoch !== undefined
+      const config = logConfigOf(topicName)
+      const input = { folder, topicName, partitionIndex, config, isClean, producerIdExpirationMs, ...offsets }
+      this.#logs.set(name, await loadLog(input, this.#logDependencies))
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      // What has a recovery point was a log: it must not be taken for an unfinished one, and replaced.
+      if (error instanceof NoLogError && offsets.recoveryPoint === 0) {
+        logger.warn({ folder, reason }, 'a folder is left alone: it holds no log')
+        this.#unreadable.add(name)
+        return
+      }
+      logger.error({ folder, err: error }, 'a log could not be opened: it is offline until the broker is restarted')
+      const failure = new Error(`the log in ${folder} could not be opened: ${reason}`, { cause: error })
+      this.#failedLogs.set(name, { ...offsets, error: failure })
+    }
   }
 
-  /** Makes the folder under another name and renames it when it is whole. */
   async #make(topicName: string, partitionIndex: number, topicId: string, config: LogConfig): Promise<UnifiedLog> {
-    const { disk, clock } = this.#dependencies
+    const { disk } = this.#dependencies
+    const { folder: dataDir, producerIdExpirationMs } = this.#options
     const key = `${topicName}-${partitionIndex}`
     if (this.#unreadable.delete(key)) {
-      const aside = this.#awayName(key, topicId, STRAY_SUFFIX)
-      await disk.rename(`${this.#options.folder}/${key}`, `${this.#options.folder}/${aside}`)
+      await disk.rename(`${dataDir}/${key}`, `${dataDir}/${passingFolderName(key, topicId, '-stray')}`)
     }
-    const unfinished = `${this.#options.folder}/${this.#awayName(key, topicId, NEW_SUFFIX)}`
-    await disk.removeFolder(unfinished)
-    await disk.makeFolder(unfinished)
-    const metadata = await disk.open(`${unfinished}/${PARTITION_METADATA}`, 'create')
-    await writeFully(metadata, [Buffer.from(formatPartitionMetadata(topicId))], 0)
-    await datasync(metadata)
-    await metadata.close()
-    await (await disk.open(`${unfinished}/${segmentFileName(0, '.log')}`, 'create')).close()
-    await disk.syncFolder(unfinished)
-    const folder = `${this.#options.folder}/${key}`
-    await disk.rename(unfinished, folder)
+    const folder = await makeLogFolder(disk, dataDir, key, topicId)
     await this.#folderSync.run()
-    const nowMs = clock.wallMs()
-    const segment = LogSegment.existing(this.#pool, folder, 0, 0, { createdMs: nowMs, modifiedMs: nowMs })
-    segment.assumeNoIndexes(false)
-    segment.noteNoIndexFiles()
-    const { producerIdExpirationMs } = this.#options
-    const producers = await ProducerStateManager.open(
-      producerStateOptions({ folder, topicName, partitionIndex, producerIdExpirationMs }, this.#logDependencies),
-      [],
-    )
-    return new UnifiedLog(
-      {
-        topicName,
-        partitionIndex,
-        topicId,
-        folder,
-        config,
-        segments: new LogSegments([segment]),
-        producers,
-        epochs: new LeaderEpochFileCache(disk, folder),
-        logStartOffset: 0,
-        logEndOffset: 0,
-        highWatermark: 0,
-        recoveryPoint: 0,
-      },
-      this.#logDependencies,
-    )
+    const input = { folder, topicName, partitionIndex, topicId, config, producerIdExpirationMs }
+    return await newLog(input, this.#logDependencies)
   }
 
   /** Ends a log and renames its folder, durably. Returns the new path; undefined when there is no such log. */
-  async #moveAway(key: string, suffix: string): Promise<string | undefined> {
+  async #moveAway(key: string, suffix: FolderSuffix): Promise<string | undefined> {
     return await this.#change(key, async () => {
       const log = this.#logs.get(key)
       if (log === undefined) return undefined
       this.#logs.delete(key)
       await log.abandon()
-      const folder = `${this.#options.folder}/${this.#awayName(key, log.topicId, suffix)}`
+      const folder = `${this.#options.folder}/${passingFolderName(key, log.topicId, suffix)}`
       // The checkpoints forget the log first: one that is made anew under this name must not get its offsets.
       await this.#recoveryPoints.run()
       await this.#logStartOffsets.run()
@@ -423,13 +360,6 @@ export class LogManager {
       await this.#folderSync.run()
       return folder
     })
-  }
-
-  /** Unique for a topic id; the topic's name is cut so that the file system takes it. */
-  #awayName(key: string, topicId: string, suffix: string): string {
-    const dash = key.lastIndexOf('-')
-    const stem = key.slice(0, dash).slice(0, MAX_FOLDER_STEM)
-    return `${stem}${key.slice(dash)}.${topicId}${suffix}`
   }
 
   /** Runs `change` after those of the same name that were asked for before. */
@@ -448,11 +378,12 @@ export class LogManager {
     }
   }
 
-  async #write(file: string, offsetOf: (log: UnifiedLog) => number): Promise<void> {
+  async #writeCheckpoint(what: keyof CheckpointedOffsets): Promise<void> {
     if (this.#state === 'new') return
     const offsets: [string, number][] = []
-    for (const [key, log] of this.#logs) offsets.push([key, offsetOf(log)])
-    await this.#openDir.writeCheckpoint(file, offsets)
+    for (const [key, log] of this.#logs) offsets.push([key, log[what]])
+    for (const [key, log] of this.#failedLogs) offsets.push([key, log[what]])
+    await this.#openDir.writeCheckpoint(checkpointFiles[what], offsets)
   }
 
   #recoveryPointMoved(): void {
@@ -464,77 +395,13 @@ export class LogManager {
   #startTasks(): void {
     const { retentionCheckIntervalMs, recoveryPointIntervalMs, logStartIntervalMs } = this.#options
     const { highWatermarkIntervalMs, flushCheckIntervalMs, freeSpaceCheckIntervalMs } = this.#settings
-    this.#every(retentionCheckIntervalMs, () => this.applyRetention())
-    this.#every(Math.min(recoveryPointIntervalMs, 5000), () => this.#checkpointLongestTails())
-    this.#every(logStartIntervalMs, () => this.#logStartOffsets.run())
-    this.#every(highWatermarkIntervalMs, () => this.#highWatermarks.run())
-    this.#every(flushCheckIntervalMs, () => this.#flushByAge())
-    this.#every(freeSpaceCheckIntervalMs, () => this.#checkSpace())
-  }
-
-  /** Runs `task` again and again, `intervalMs` after its last end. */
-  #every(intervalMs: number, task: () => Promise<void>): void {
-    this.#later(intervalMs, async () => {
-      try {
-        if (this.#failure === undefined) await task()
-      } finally {
-        if (this.#state === 'open') this.#every(intervalMs, task)
-      }
-    })
-  }
-
-  #later(delayMs: number, task: () => Promise<void>): void {
-    if (this.#state !== 'open') return
-    const timer = this.#dependencies.timers.schedule(Math.min(delayMs, 0x7fff_ffff), () => {
-      this.#timers.delete(timer)
-      task().catch((error: unknown) => this.#goOffline(error))
-    })
-    this.#timers.add(timer)
-  }
-
-  async #eachLog(
-    what: string,
-    work: (log: UnifiedLog) => Promise<unknown>,
-    logs: readonly UnifiedLog[] = [...this.#logs.values()],
-  ): Promise<void> {
-    await forEachConcurrently(logs, CONCURRENT_TASKS, async (log) => {
-      if (log.failure !== undefined || this.#logs.get(log.topicPartition) !== log) return
-      try {
-        await work(log)
-      } catch (error) {
-        // The log was deleted meanwhile, or the disk fails.
-        if (this.#logs.get(log.topicPartition) !== log) return
-        throw new Error(`${what} of ${log.topicPartition} failed`, { cause: error })
-      }
-    })
-  }
-
-  /**
-   * Checkpoints the logs with the longest tails. A round is bounded, since each log costs a few fsyncs: with thousands of
-   * logs that get a little each, short tails wait for a later round, and an unclean start has as much more to check.
-   */
-  async #checkpointLongestTails(): Promise<void> {
-    const changed = [...this.#logs.values()].filter((log) => log.needsCheckpoint)
-    if (changed.length > CHECKPOINTS_PER_ROUND) changed.sort((a, b) => b.tailBytes - a.tailBytes)
-    await this.#checkpoint(changed.slice(0, CHECKPOINTS_PER_ROUND))
-  }
-
-  async #checkpoint(logs: readonly UnifiedLog[]): Promise<void> {
-    await this.#eachLog(
-      'a checkpoint',
-      async (log) => {
-        if (log.needsCheckpoint) await log.checkpoint()
-      },
-      logs,
-    )
-  }
-
-  async #flushByAge(): Promise<void> {
-    const nowMs = this.#dependencies.clock.monotonicMs()
-    await this.#eachLog('a flush', async (log) => {
-      const sinceMs = log.unflushedSinceMs
-      if (sinceMs !== undefined && nowMs - sinceMs >= log.config.flushMs) await log.flush()
-    })
+    const tasks = this.#tasks
+    tasks.every(retentionCheckIntervalMs, () => tasks.applyRetention())
+    tasks.every(Math.min(recoveryPointIntervalMs, 5000), () => tasks.checkpointLongestTails())
+    tasks.every(logStartIntervalMs, () => this.#logStartOffsets.run())
+    tasks.every(highWatermarkIntervalMs, () => this.#highWatermarks.run())
+    tasks.every(flushCheckIntervalMs, () => tasks.flushByAge())
+    tasks.every(freeSpaceCheckIntervalMs, () => this.#checkSpace())
   }
 
   async #checkSpace(): Promise<void> {
@@ -571,80 +438,4 @@ export class LogManager {
     for (const log of this.#logs.values()) log.fail(failure)
     this.#listener.onOffline?.(failure)
   }
-}
-
-/** Runs one at a time; calls that come meanwhile share the next run, which sees all that was so when they came. */
-class Coalesced {
-  readonly #work: () => Promise<void>
-  #running: Promise<void> | undefined
-  #next: Promise<void> | undefined
-
-  constructor(work: () => Promise<void>) {
-    this.#work = work
-  }
-
-  run(): Promise<void> {
-    if (this.#next !== undefined) return this.#next
-    if (this.#running === undefined) return this.#start()
-    this.#next = this.#running.then(
-      () => this.#startNext(),
-      () => this.#startNext(),
-    )
-    return this.#next
-  }
-
-  #start(): Promise<void> {
-    const running = this.#work().finally(() => {
-      if (this.#running === running) this.#running = undefined
-    })
-    this.#running = running
-    return running
-  }
-
-  #startNext(): Promise<void> {
-    this.#next = undefined
-    return this.#start()
-  }
-}
-
-/** Begins nothing new after a failure, and throws it when nothing runs any more. */
-async function forEachConcurrently<T>(
-  items: readonly T[],
-  concurrency: number,
-  work: (item: T) => Promise<unknown>,
-): Promise<void> {
-  let next = 0
-  const errors: unknown[] = []
-  const worker = async (): Promise<void> => {
-    while (next < items.length && errors.length === 0) {
-      const item = items[next++]
-      if (item === undefined) continue
-      try {
-        await work(item)
-      } catch (error) {
-        errors.push(error)
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker))
-  if (errors.length > 0) throw errors[0]
-}
-
-/** Whether a folder got its name by `#awayName`. */
-function isNamedBy(name: string, suffix: string): boolean {
-  return name.endsWith(suffix) && /-\d+\.[A-Za-z0-9_-]{22}-[a-z]+$/.test(name)
-}
-
-function definedSettings(options: LogManagerOptions): Partial<Record<keyof typeof DEFAULTS, number>> {
-  const settings: Partial<Record<keyof typeof DEFAULTS, number>> = {}
-  const { highWatermarkIntervalMs, flushCheckIntervalMs, freeSpaceCheckIntervalMs } = options
-  const { checkpointBytes, tailCacheBytes, indexCacheBytes, maxOpenFiles } = options
-  if (highWatermarkIntervalMs !== undefined) settings.highWatermarkIntervalMs = highWatermarkIntervalMs
-  if (flushCheckIntervalMs !== undefined) settings.flushCheckIntervalMs = flushCheckIntervalMs
-  if (freeSpaceCheckIntervalMs !== undefined) settings.freeSpaceCheckIntervalMs = freeSpaceCheckIntervalMs
-  if (checkpointBytes !== undefined) settings.checkpointBytes = checkpointBytes
-  if (tailCacheBytes !== undefined) settings.tailCacheBytes = tailCacheBytes
-  if (indexCacheBytes !== undefined) settings.indexCacheBytes = indexCacheBytes
-  if (maxOpenFiles !== undefined) settings.maxOpenFiles = maxOpenFiles
-  return settings
 }

@@ -1,0 +1,75 @@
+/** What a log manager needs and whom it tells; the settings that a broker seldom changes have defaults. */
+import type { Clock } from '../../common/clock.ts'
+import type { Disk } from '../../common/disk.ts'
+import type { Logger } from '../../common/logger.ts'
+import type { Random } from '../../common/random.ts'
+import type { Timers } from '../../common/timers.ts'
+import type { LogConfig } from './log-config.ts'
+import type { LogListener } from './log-parts.ts'
+
+export interface LogManagerDependencies {
+  readonly disk: Disk
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly logger: Logger
+}
+
+export interface LogManagerOptions {
+  readonly folder: string
+  readonly clusterId: string
+  readonly nodeId: number
+  /** The configuration in effect of a topic, also of one that nobody knows (any more): then the broker's. */
+  readonly logConfigOf: (topicName: string) => LogConfig
+  /** `log.retention.check.interval.ms` */
+  readonly retentionCheckIntervalMs: number
+  /** How often what changed is checkpointed, which bounds what an unclean start reads. */
+  readonly recoveryPointIntervalMs: number
+  /** `log.flush.start.offset.checkpoint.interval.ms` */
+  readonly logStartIntervalMs: number
+  /** `replica.high.watermark.checkpoint.interval.ms` */
+  readonly highWatermarkIntervalMs?: number
+  /** `log.flush.scheduler.interval.ms`, but never "never": flush.ms of topics needs somebody who looks. */
+  readonly flushCheckIntervalMs?: number
+  /** `producer.id.expiration.ms` */
+  readonly producerIdExpirationMs: number
+  /** Below so many free bytes, `isBelowFloor`. */
+  readonly freeSpaceFloorBytes: number
+  readonly freeSpaceCheckIntervalMs?: number
+  /** A log is checkpointed after so many bytes, whatever the interval. */
+  readonly checkpointBytes?: number
+  readonly tailCacheBytes?: number
+  readonly indexCacheBytes?: number
+  readonly maxOpenFiles?: number
+}
+
+export interface LogManagerListener extends LogListener {
+  /** The whole data dir failed; told once. */
+  onOffline?(error: Error): void
+  onBelowFloor?(isBelowFloor: boolean): void
+}
+
+const DEFAULT_SETTINGS = {
+  highWatermarkIntervalMs: 5000,
+  flushCheckIntervalMs: 1000,
+  freeSpaceCheckIntervalMs: 5000,
+  checkpointBytes: 32 * 1024 * 1024,
+  tailCacheBytes: 32 * 1024 * 1024,
+  indexCacheBytes: 64 * 1024 * 1024,
+  maxOpenFiles: 4096,
+} as const
+
+export type LogManagerSettings = { readonly [K in keyof typeof DEFAULT_SETTINGS]: number }
+
+/** The settings that `options` states, and the defaults of the others. */
+export function settingsOf(options: LogManagerOptions): LogManagerSettings {
+  return {
+    highWatermarkIntervalMs: options.highWatermarkIntervalMs ?? DEFAULT_SETTINGS.highWatermarkIntervalMs,
+    flushCheckIntervalMs: options.flushCheckIntervalMs ?? DEFAULT_SETTINGS.flushCheckIntervalMs,
+    freeSpaceCheckIntervalMs: options.freeSpaceCheckIntervalMs ?? DEFAULT_SETTINGS.freeSpaceCheckIntervalMs,
+    checkpointBytes: options.checkpointBytes ?? DEFAULT_SETTINGS.checkpointBytes,
+    tailCacheBytes: options.tailCacheBytes ?? DEFAULT_SETTINGS.tailCacheBytes,
+    indexCacheBytes: options.indexCacheBytes ?? DEFAULT_SETTINGS.indexCacheBytes,
+    maxOpenFiles: options.maxOpenFiles ?? DEFAULT_SETTINGS.maxOpenFiles,
+  }
+}
