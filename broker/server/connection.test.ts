@@ -70,9 +70,15 @@ class World {
   readonly pending = new Map<string, { resolve: (value: object) => void; reject: (error: Error) => void }>()
   readonly connection: Connection
 
-  constructor({ memoryBytes = 1_000_000, maxInFlightRequests = 10 } = {}) {
-    this.memory = new MemoryBudget(memoryBytes)
-    const clock: Clock = { wallMs: () => 0, monotonicMs: () => 0 }
+  nowMs = 0
+
+  constructor({
+    memoryBytes = 1_000_000,
+    maxInFlightRequests = 10,
+    memory = new MemoryBudget(memoryBytes),
+  }: { memoryBytes?: number; maxInFlightRequests?: number; memory?: MemoryBudget } = {}) {
+    this.memory = memory
+    const clock: Clock = { wallMs: () => 0, monotonicMs: () => this.nowMs }
     const logger: Logger = {
       ...silentLogger,
       warn: (fields, text) => this.warnings.push(`${text} ${JSON.stringify(fields)}`),
@@ -130,6 +136,14 @@ class World {
 
   produce(correlationId: number, acks = -1): Buffer {
     return Buffer.concat(encodeRequest(produceRequest, 9, correlationId, 'test', { acks, topicData: [] }))
+  }
+
+  /** With records of so many bytes. */
+  produceOf(recordBytes: number): Buffer {
+    const partitionData = [{ index: 0, records: Buffer.alloc(recordBytes) }]
+    return Buffer.concat(
+      encodeRequest(produceRequest, 9, 1, 'test', { acks: -1, topicData: [{ name: 't', partitionData }] }),
+    )
   }
 
   fetch(correlationId: number): Buffer {
@@ -304,6 +318,136 @@ describe('Connection', () => {
       assert.equal(frame.readInt32BE(4 + 4 + 3 + 4), 7, 'the partition')
       assert.equal(frame.readInt16BE(4 + 4 + 3 + 4 + 4), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
     }
+  })
+
+  it('keeps frames that wait out of memory that is used again, whatever follows them', async () => {
+    const world = new World()
+    // The empty frame is complete with its prefix, at the end of the chunk.
+    world.client(world.fetch(1), world.produce(2), Buffer.alloc(4))
+    world.pending.get('fetch 1')?.resolve({})
+    await settle()
+    assert.deepEqual(world.produced, [2])
+  })
+
+  it('keeps its memory accounts when garbage follows a good frame', async () => {
+    const world = new World()
+    const produce = world.produce(1)
+    world.client(produce.subarray(0, 10))
+    world.client(produce.subarray(10), world.produce(2), Buffer.from('ffffffffdeadbeef', 'hex'))
+    await settle()
+    assert.equal(world.socket.destroyed, true)
+    assert.deepEqual([world.memory.usedBytes, world.memory.received.usedBytes], [0, 0])
+  })
+
+  it('admits requests whose frames alone are more than the limit', async () => {
+    const memory = new MemoryBudget(1000, 100_000)
+    const worlds = [new World({ memory }), new World({ memory }), new World({ memory })]
+    for (const world of worlds) world.client(world.produceOf(900).subarray(0, 600))
+    for (const world of worlds) world.client(world.produceOf(900).subarray(600))
+    await settle()
+    assert.deepEqual(
+      worlds.map(({ produced }) => produced.length),
+      [1, 1, 0],
+      'the third waits for memory that the first two use',
+    )
+    worlds[0]?.pending.get('produce 1')?.resolve({})
+    await settle()
+    assert.equal(worlds[2]?.produced.length, 1)
+  })
+
+  it('closes the client with the oldest unfinished frame when they become too many bytes', async () => {
+    const memory = new MemoryBudget(10_000)
+    const hoarders = [new World({ memory }), new World({ memory }), new World({ memory })]
+    for (const world of hoarders) world.client(world.produceOf(4000).subarray(0, 3900))
+    const honest = new World({ memory })
+    honest.client(honest.produceOf(500).subarray(0, 300))
+    honest.client(honest.produceOf(500).subarray(300))
+    await settle()
+    assert.deepEqual(
+      hoarders.map(({ socket, warnings }) => [socket.destroyed, warnings.length]),
+      [
+        [true, 1],
+        [false, 0],
+        [false, 0],
+      ],
+    )
+    assert.equal(honest.produced.length, 1)
+    assert.ok(memory.received.usedBytes <= 10_000)
+    for (const { socket } of hoarders) socket.destroy()
+    await settle()
+    assert.equal(memory.received.usedBytes, 0)
+  })
+
+  it('counts frames that wait behind an unanswered request', async () => {
+    const world = new World()
+    world.client(world.fetch(1), world.produce(2))
+    await settle()
+    assert.ok(world.memory.received.usedBytes > 0)
+    world.pending.get('fetch 1')?.resolve({})
+    await settle()
+    assert.equal(world.memory.received.usedBytes, 0)
+  })
+
+  it('tells who waits for the client that it sends no more', async () => {
+    const world = new World()
+    world.client(world.fetch(1))
+    let told = 0
+    world.connection.onClose(() => told++)
+    world.socket.push(null)
+    await settle()
+    assert.equal(told, 1)
+    world.connection.onClose(() => told++)
+    assert.equal(told, 2, 'what comes late does not wait either')
+    assert.equal(world.connection.isClosed, false, 'the client still takes its response')
+    world.pending.get('fetch 1')?.resolve({})
+    await settle()
+    assert.deepEqual(world.socket.responses(), [1])
+  })
+
+  it('sees the end of a client that was not read from when the server stops', async () => {
+    const world = new World()
+    world.client(world.fetch(1), world.produce(2))
+    await settle()
+    assert.equal(world.socket.isPaused(), true)
+    world.connection.end()
+    assert.equal(world.socket.isPaused(), false)
+  })
+
+  it('knows since when a client has not taken its responses', async () => {
+    const world = new World()
+    assert.equal(world.connection.stalledSinceMs(), undefined)
+    world.socket.isStuck = true
+    world.client(world.fetch(1))
+    await settle()
+    world.nowMs = 100
+    world.pending.get('fetch 1')?.resolve({})
+    await settle()
+    assert.equal(world.connection.stalledSinceMs(), 100)
+    world.nowMs = 5000
+    assert.equal(world.connection.stalledSinceMs(), 100)
+    world.socket.unstick()
+    await settle()
+    assert.equal(world.connection.stalledSinceMs(), undefined)
+    assert.equal(world.connection.lastActivityMs(), 5000)
+  })
+
+  it('closes with one log line when a name is too long to be said again', async () => {
+    // Not UTF-8, so each byte becomes a replacement character of three.
+    const name = Buffer.alloc(20_000, 0xff)
+    const world = new World()
+    const body = Buffer.concat([
+      Buffer.from('0000 0000 00000005 0000 ffff 00000001 00000001 4e20'.replaceAll(' ', ''), 'hex'),
+      name,
+      Buffer.from('00000001 00000007 00000000'.replaceAll(' ', ''), 'hex'),
+    ])
+    const size = Buffer.alloc(4)
+    size.writeInt32BE(body.length)
+    world.client(size, body)
+    await settle()
+    assert.equal(world.socket.destroyed, true)
+    assert.equal(world.warnings.length, 1)
+    assert.match(world.warnings[0] ?? '', /no response could be made/)
+    assert.equal(world.memory.usedBytes, 0)
   })
 
   for (const [name, bytes, message] of [

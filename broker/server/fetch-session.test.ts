@@ -37,8 +37,9 @@ class World {
   nowMs = 0
   readonly cache: FetchSessionCache
 
-  constructor(slots = 10) {
-    this.cache = new FetchSessionCache(slots, { wallMs: () => 0, monotonicMs: () => this.nowMs }, new SeededRandom(1))
+  constructor(slots = 10, maxPartitions = 1000) {
+    const clock = { wallMs: () => 0, monotonicMs: () => this.nowMs }
+    this.cache = new FetchSessionCache(slots, clock, new SeededRandom(1), maxPartitions)
   }
 
   plan(request: FetchRequestHead): FetchPlan {
@@ -133,5 +134,15 @@ describe('FetchSessionCache', () => {
     world.nowMs = 181_000
     assert.notEqual(world.plan(head(0, 0, [partition('b')])).sessionId, 0)
     assert.equal(world.cache.plan(head(sessionId, 2, [])), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+  })
+
+  it('remembers only so many partitions of all clients together', () => {
+    const world = new World(10, 4)
+    const first = world.plan(head(0, 0, [partition('a'), partition('b')]))
+    assert.notEqual(first.sessionId, 0)
+    assert.equal(world.plan(head(0, 0, [partition('a'), partition('b'), partition('c')])).sessionId, 0)
+    const grown = head(first.sessionId, 1, [partition('c'), partition('d'), partition('e')])
+    assert.equal(world.cache.plan(grown), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    assert.deepEqual([world.cache.size, world.cache.partitionCount], [0, 0])
   })
 })

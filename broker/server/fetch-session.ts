@@ -31,6 +31,8 @@ export const NO_SESSION_ID = 0
 const INITIAL_EPOCH = 0
 const FINAL_EPOCH = -1
 const MAX_INT32 = 0x7fffffff
+/** Partitions of all sessions together: far above what clients need, and a bound on what they can have remembered. */
+const MAX_PARTITIONS = 1_000_000
 /** A session that was used within this time keeps its place in a full cache. */
 const MIN_EVICTION_MS = 120_000
 
@@ -54,12 +56,16 @@ export interface FetchPlan {
 
 export class FetchSessionCache {
   readonly #sessions = new Map<number, FetchSession>()
+  /** Of all sessions. */
+  #partitionCount = 0
   readonly #maxSessions: number
+  readonly #maxPartitions: number
   readonly #clock: Clock
   readonly #random: Random
 
-  constructor(maxSessions: number, clock: Clock, random: Random) {
+  constructor(maxSessions: number, clock: Clock, random: Random, maxPartitions = MAX_PARTITIONS) {
     this.#maxSessions = maxSessions
+    this.#maxPartitions = maxPartitions
     this.#clock = clock
     this.#random = random
   }
@@ -69,20 +75,17 @@ export class FetchSessionCache {
   }
 
   get partitionCount(): number {
-    let count = 0
-    for (const session of this.#sessions.values()) count += session.partitions.size
-    return count
+    return this.#partitionCount
   }
 
   /** The plan for a request, or the session error that answers it. */
   plan(request: FetchRequestHead): FetchPlan | number {
     const { sessionId, sessionEpoch } = request
     if (sessionEpoch === FINAL_EPOCH || sessionEpoch === INITIAL_EPOCH) {
-      if (sessionId !== NO_SESSION_ID) this.#sessions.delete(sessionId)
-      const session = sessionEpoch === INITIAL_EPOCH ? this.#create(request.usesTopicIds) : undefined
+      this.#remove(sessionId)
+      const session = sessionEpoch === INITIAL_EPOCH ? this.#create(request) : undefined
       if (session === undefined)
         return { sessionId: NO_SESSION_ID, partitions: request.partitions, shouldTell: () => true }
-      for (const partition of request.partitions) session.partitions.set(partition.key, partition)
       const { partitions } = request
       return {
         sessionId: session.id,
@@ -98,7 +101,14 @@ export class FetchSessionCache {
     if (session === undefined) return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     if (session.epoch !== sessionEpoch) return ErrorCode.INVALID_FETCH_SESSION_EPOCH
     if (session.usesTopicIds !== request.usesTopicIds) return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    const partitionsBefore = session.partitions.size
     session.update(request)
+    this.#partitionCount += session.partitions.size - partitionsBefore
+    if (this.#partitionCount > this.#maxPartitions && session.partitions.size > partitionsBefore) {
+      // The client starts anew, and may have to go without a session.
+      this.#remove(sessionId)
+      return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    }
     session.epoch = session.epoch === MAX_INT32 ? 1 : session.epoch + 1
     session.lastUsedMs = this.#clock.monotonicMs()
     // The most recently used is last, so that eviction looks at the first.
@@ -111,19 +121,27 @@ export class FetchSessionCache {
     }
   }
 
-  #create(usesTopicIds: boolean): FetchSession | undefined {
+  #create({ usesTopicIds, partitions }: FetchRequestHead): FetchSession | undefined {
     if (this.#sessions.size >= this.#maxSessions && !this.#evictOne()) return undefined
+    if (this.#partitionCount + partitions.length > this.#maxPartitions) return undefined
     let id = 0
     while (id === 0 || this.#sessions.has(id)) id = randomInt(this.#random, 1, MAX_INT32)
     const session = new FetchSession(id, usesTopicIds, this.#clock.monotonicMs())
+    for (const partition of partitions) session.partitions.set(partition.key, partition)
     this.#sessions.set(id, session)
+    this.#partitionCount += session.partitions.size
     return session
+  }
+
+  #remove(id: number): void {
+    this.#partitionCount -= this.#sessions.get(id)?.partitions.size ?? 0
+    this.#sessions.delete(id)
   }
 
   #evictOne(): boolean {
     for (const [id, session] of this.#sessions) {
       if (this.#clock.monotonicMs() - session.lastUsedMs < MIN_EVICTION_MS) return false
-      this.#sessions.delete(id)
+      this.#remove(id)
       return true
     }
     return false

@@ -109,8 +109,9 @@ export class RequestProcessor {
       try {
         finish(this.#errorResponse(handler, body, context, error, times))
       } catch (encodingError) {
-        if (!(encodingError instanceof EncodeError)) throw encodingError
-        connection.fail(`no response to ${handler.name} could be made: ${encodingError.message}`)
+        if (encodingError instanceof InvariantError) throw encodingError
+        if (!(encodingError instanceof EncodeError)) this.#logUnforeseen(handler, context, encodingError)
+        connection.fail(`no response to ${handler.name} could be made: ${String(encodingError)}`)
         respond(null)
         return
       }

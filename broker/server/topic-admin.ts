@@ -58,8 +58,10 @@ export interface TopicAdminDependencies {
   readonly logger: Logger
 }
 
-/** Far above what a cluster takes; a bound on what one request can ask of it. */
+/** Far above what a cluster takes. */
 const MAX_PARTITIONS_PER_TOPIC = 100_000
+/** New partitions, of all topics of one request together, as Kafka limits them. */
+const MAX_NEW_PARTITIONS_PER_REQUEST = 10_000
 const MAX_PATCH_ATTEMPTS = 10
 
 export class TopicAdmin {
@@ -73,6 +75,12 @@ export class TopicAdmin {
   async createTopics(topics: readonly TopicToCreate[], options: AdminOptions): Promise<CreationOutcome[]> {
     const names = new Map<string, number>()
     for (const { name } of topics) names.set(name, (names.get(name) ?? 0) + 1)
+    const defaultPartitions = this.#dependencies.config.get('num.partitions')
+    checkNewPartitions(
+      topics.map(({ partitions, assignments }) =>
+        partitions === -1 ? (assignments?.size ?? defaultPartitions) : Math.max(1, partitions),
+      ),
+    )
     return Promise.all(
       topics.map(async (topic): Promise<CreationOutcome> => {
         try {
@@ -113,6 +121,7 @@ export class TopicAdmin {
       const { metadata, timers } = this.#dependencies
       await this.#change(name, isValidateOnly, (topic) => {
         const operations = growth(topic.spec, count)
+        checkNewPartitions([count - topic.spec.partitions])
         if (assignments !== undefined) operations.push(this.#assignmentGrowth(topic.spec, count, assignments))
         return operations
       })
@@ -366,6 +375,13 @@ const STORE_ERRORS: Readonly<Partial<Record<StoreError['reason'], ErrorCode>>> =
   Conflict: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
   Unavailable: ErrorCode.REQUEST_TIMED_OUT,
   UnknownOutcome: ErrorCode.REQUEST_TIMED_OUT,
+}
+
+/** Each number may be large, and there may be many. Throws for the whole request, as Kafka does. */
+function checkNewPartitions(counts: readonly number[]): void {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (total <= MAX_NEW_PARTITIONS_PER_REQUEST) return
+  throw new KafkaError(ErrorCode.POLICY_VIOLATION, 'Excessively large number of partitions per request.')
 }
 
 function growth(spec: TopicSpec, count: number): PatchOperation[] {

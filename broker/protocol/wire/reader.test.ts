@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { ProtocolError } from './errors.ts'
-import { Reader } from './reader.ts'
+import { MAX_ARRAY_ELEMENTS, Reader } from './reader.ts'
 
 function reader(hex: string): Reader {
   return new Reader(Buffer.from(hex.replaceAll(' ', ''), 'hex'))
@@ -98,5 +98,16 @@ describe('Reader', () => {
     assert.equal(r.uint8(), 7)
     assert.throws(() => reader('ffffffff0f 00 00').skipTaggedFields(), ProtocolError)
     assert.throws(() => reader('01 00 ffffffff0f').skipTaggedFields(), ProtocolError)
+  })
+
+  it('bounds the elements of all arrays of a message together', () => {
+    const frame = Buffer.alloc(4 * MAX_ARRAY_ELEMENTS)
+    for (let position = 0; position < 16; position += 4) frame.writeInt32BE(MAX_ARRAY_ELEMENTS / 4, position)
+    frame.writeInt32BE(-1, 16)
+    frame.writeInt32BE(1, 20)
+    const r = new Reader(frame)
+    for (let i = 0; i < 4; i++) r.arrayLength(1)
+    r.nullableArrayLength(1)
+    assert.throws(() => r.arrayLength(1), /250001 elements/)
   })
 })

@@ -4,6 +4,11 @@ import { ZERO_UUID } from './uuid.ts'
 const TWO_POW_32 = 0x1_0000_0000
 /** The longest string that Kafka takes, in bytes, in the compact encoding too. */
 const MAX_STRING_BYTES = 0x7fff
+/**
+ * The most elements of all arrays of one frame together. An element may take three bytes in the frame and a hundred as an
+ * object, so the size of the frame alone would allow far more memory, and time, than a request may cost.
+ */
+export const MAX_ARRAY_ELEMENTS = 250_000
 /** Topic names and client ids are mostly shorter. */
 const MAX_CACHED_CHARS = 64
 /** A power of two. */
@@ -15,12 +20,14 @@ const CACHED_STRINGS = 1024
  * It holds a position in a buffer that it never copies: byte fields are views (`subarray`) of the frame, so a caller that
  * keeps one beyond the request copies it first. Every read is checked against the end of the frame, and every length and
  * count against what is left of it before anything is allocated; each failure is a {@link ProtocolError}. The cost of a
- * frame is therefore bounded by its size, whatever is in it.
+ * frame is therefore bounded by its size and by {@link MAX_ARRAY_ELEMENTS}, whatever is in it.
  */
 export class Reader {
   readonly #buffer: Buffer
   readonly #end: number
   #position: number
+  /** Elements of arrays that were announced so far. */
+  #elements = 0
 
   /** Reads `buffer` from `start` (inclusive) to `end` (exclusive), both in bytes. */
   constructor(buffer: Buffer, start = 0, end = buffer.length) {
@@ -265,6 +272,13 @@ export class Reader {
     if (count * minElementBytes > this.remaining) {
       throw new ProtocolError(
         `an array of ${count} elements needs ${count * minElementBytes} bytes or more, but ${this.remaining} are left`,
+      )
+    }
+    // Null arrays have the count -1.
+    if (count > 0) this.#elements += count
+    if (this.#elements > MAX_ARRAY_ELEMENTS) {
+      throw new ProtocolError(
+        `arrays of ${this.#elements} elements in one message, where ${MAX_ARRAY_ELEMENTS} are allowed`,
       )
     }
     return count

@@ -36,10 +36,12 @@ export function fetchHandler(broker: BrokerContext): ApiHandler {
       const { topicName } = partition
       if (topicName !== undefined) wanted.push({ ...partition, topicName })
     }
+    const maxBytes = Math.min(request.maxBytes, broker.config.get('fetch.max.bytes'))
     const params = {
       maxWaitMs: Math.max(0, request.maxWaitMs),
-      minBytes: request.minBytes,
-      maxBytes: Math.min(request.maxBytes, broker.config.get('fetch.max.bytes')),
+      // More than can be sent is not waited for.
+      minBytes: Math.min(request.minBytes, maxBytes),
+      maxBytes,
       isReadCommitted: request.isolationLevel === 1,
     }
     // What can't be served at all is told at once.
@@ -98,7 +100,19 @@ function readHead(broker: BrokerContext, request: FetchRequest, apiVersion: numb
   const forgotten = request.forgottenTopicsData.flatMap(({ topic, topicId, partitions: gone }) =>
     gone.map((partition) => `${usesTopicIds ? topicId : topic}-${partition}`),
   )
-  return { sessionId: request.sessionId, sessionEpoch: request.sessionEpoch, usesTopicIds, partitions, forgotten }
+  return {
+    sessionId: request.sessionId,
+    sessionEpoch: request.sessionEpoch,
+    usesTopicIds,
+    partitions: distinct(partitions),
+    forgotten,
+  }
+}
+
+/** Each partition once, its last mention (as Kafka does), so that a request reads no more partitions than there are. */
+function distinct(partitions: readonly SessionPartition[]): readonly SessionPartition[] {
+  if (partitions.length < 2) return partitions
+  return [...new Map(partitions.map((partition) => [partition.key, partition])).values()]
 }
 
 /** `results` are those of the plan's partitions whose topic is known, in order. */

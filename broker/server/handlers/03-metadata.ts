@@ -18,6 +18,9 @@ type TopicResponse = NonNullable<MetadataResponseInput['topics']>[number]
 
 /** How long a request waits for a topic that it creates, before it answers that the topic is not there yet. */
 const AUTO_CREATION_WAIT_MS = 5000
+/** Topics that one request creates. Clients ask again for what is unknown, so others of a longer list come after them. */
+const MAX_AUTO_CREATED_TOPICS = 100
+const MAX_AUTO_CREATED_PARTITIONS = 10_000
 
 export function metadataHandler(broker: BrokerContext): ApiHandler {
   const describe = (name: string, includeOperations: boolean): TopicResponse => {
@@ -47,7 +50,7 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
 
   const handle = async (request: MetadataRequest, context: RequestContext): Promise<MetadataResponseInput> => {
     const isAll = request.topics === null || (context.apiVersion === 0 && request.topics.length === 0)
-    const wanted = isAll ? [] : request.topics
+    const wanted = isAll ? [] : distinct(request.topics)
     const includeOperations = request.includeTopicAuthorizedOperations
     if (request.allowAutoTopicCreation && broker.config.get('auto.create.topics.enable')) {
       await autoCreate(
@@ -97,10 +100,19 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
   })
 }
 
+/** Each topic once, as Kafka answers: a request that names a large topic many times would get a response without bounds. */
+function distinct(topics: NonNullable<MetadataRequest['topics']>): NonNullable<MetadataRequest['topics']> {
+  if (topics.length < 2) return topics
+  return [...new Map(topics.map((topic) => [`${topic.topicId} ${topic.name ?? ''}`, topic])).values()]
+}
+
 async function autoCreate(broker: BrokerContext, names: readonly string[]): Promise<void> {
-  const missing = names.filter(
-    (name) => broker.metadata.topic(name) === undefined && topicNameProblem(name) === undefined,
-  )
+  const missing = names
+    .filter((name) => broker.metadata.topic(name) === undefined && topicNameProblem(name) === undefined)
+    .slice(
+      0,
+      Math.max(1, Math.min(MAX_AUTO_CREATED_TOPICS, MAX_AUTO_CREATED_PARTITIONS / broker.config.get('num.partitions'))),
+    )
   if (missing.length === 0) return
   await broker.topics.createTopics(
     missing.map((name) => ({ name, partitions: -1, replicationFactor: -1, assignments: undefined, configs: {} })),

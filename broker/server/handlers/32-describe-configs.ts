@@ -20,7 +20,8 @@ export function describeConfigsHandler(broker: BrokerContext): ApiHandler {
   const describe = (wanted: Wanted): DescribedConfig[] | { errorCode: number; errorMessage: string } => {
     const { resourceType, resourceName, configurationKeys } = wanted
     // An empty list asks for everything, as null does.
-    const keys = configurationKeys === null || configurationKeys.length === 0 ? undefined : configurationKeys
+    const keys =
+      configurationKeys === null || configurationKeys.length === 0 ? undefined : [...new Set(configurationKeys)]
     if (resourceType === ConfigResourceType.Topic) {
       const problem = topicNameProblem(resourceName)
       if (problem !== undefined) {
@@ -78,7 +79,7 @@ export function describeConfigsHandler(broker: BrokerContext): ApiHandler {
     versions: [1, 4],
     request: describeConfigsRequest,
     response: describeConfigsResponse,
-    handle: (request) => ({ results: request.resources.map((wanted) => answer(wanted, request)) }),
+    handle: (request) => ({ results: distinct(request.resources).map((wanted) => answer(wanted, request)) }),
     errorResponse: (request, errorCode, errorMessage) => ({
       results: request.resources.map(({ resourceType, resourceName }) => ({
         resourceType,
@@ -88,4 +89,10 @@ export function describeConfigsHandler(broker: BrokerContext): ApiHandler {
       })),
     }),
   })
+}
+
+/** Each resource once: a request that names one many times would get a response without bounds. */
+function distinct(resources: readonly Wanted[]): readonly Wanted[] {
+  if (resources.length < 2) return resources
+  return [...new Map(resources.map((wanted) => [`${wanted.resourceType} ${wanted.resourceName}`, wanted])).values()]
 }
