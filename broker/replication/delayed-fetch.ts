@@ -57,7 +57,7 @@ export class DelayedFetch implements ReadWaiter {
       if (upperBoundOffset <= wanted.fetchOffset) continue
       // The usual case needs no byte counts: any record will do.
       if (this.#params.minBytes <= 1) return 1
-      availableBytes += Math.min(wanted.maxBytes, partition.estimateBytesBetween(wanted.fetchOffset, upperBoundOffset))
+      availableBytes += Math.min(wanted.maxBytes, log.estimateBytesBetween(wanted.fetchOffset, upperBoundOffset))
       if (availableBytes >= this.#params.minBytes) break
     }
     return availableBytes

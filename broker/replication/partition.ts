@@ -182,12 +182,6 @@ export class Partition {
     this.#readers.delete(reader)
   }
 
-  /** About how many bytes lie between two offsets, by the average record size of the log. */
-  estimateBytesBetween(startOffset: number, endOffset: number): number {
-    const recordCount = Math.max(1, this.log.logEndOffset - this.log.logStartOffset)
-    return (this.log.sizeBytes / recordCount) * (endOffset - startOffset)
-  }
-
   /**
    * The error for a request that knows `currentLeaderEpoch` (-1: it does not say), or NONE: lower is FENCED, higher is
    * UNKNOWN (KIP-320).

@@ -165,6 +165,7 @@ export class LogTail {
       const newest = this.#appends.at(-1)
       if (this.#head === this.#appends.length || newest === undefined || newest.nextOffset <= offset) break
       this.#appends.pop()
+      this.#addedBytes -= newest.records.length
       this.#cache.removed(newest)
     }
   }

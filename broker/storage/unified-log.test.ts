@@ -232,6 +232,76 @@ describe('UnifiedLog: reads', () => {
   })
 })
 
+describe('UnifiedLog: byte estimates', () => {
+  /** Small batches, a few huge ones, small ones again; where each begins and how many bytes it has. */
+  async function skewed(
+    options: OpenOptions,
+  ): Promise<{ log: UnifiedLog; batches: { offset: number; bytes: number }[] }> {
+    const config = { segmentBytes: 300_000, indexIntervalBytes: 4096 }
+    const { log } = await fresh(config, options)
+    const batches: { offset: number; bytes: number }[] = []
+    for (let i = 0; i < 300; i++) {
+      const isHuge = i >= 140 && i < 150
+      const batch = batchOf(isHuge ? 1 : 3, { valueBytes: isHuge ? 50_000 : 20 + (i % 30) })
+      batches.push({ offset: append(log, batch), bytes: batch.length })
+    }
+    await log.flush()
+    assert.ok(log.segmentCount > 1)
+    return { log, batches }
+  }
+
+  const bytesFrom = (batches: { offset: number; bytes: number }[], start: number, end: number): number =>
+    batches.reduce((sum, { offset, bytes }) => sum + (offset >= start && offset < end ? bytes : 0), 0)
+
+  it('are exact in the tail cache, however the sizes of the records differ', async () => {
+    const { log, batches } = await skewed({})
+    for (const [i, { offset }] of batches.entries()) {
+      for (const end of [batches[i + 1]?.offset, batches[i + 17]?.offset, log.logEndOffset]) {
+        if (end === undefined) continue
+        assert.equal(log.estimateBytesBetween(offset, end), bytesFrom(batches, offset, end))
+      }
+      // A read from within a batch gives the whole of it.
+      assert.equal(
+        log.estimateBytesBetween(offset + 1, log.logEndOffset + 5) > 0,
+        i < 299 || offset + 1 < log.logEndOffset,
+      )
+    }
+    // A read from within a batch gives the whole of it.
+    assert.equal(log.estimateBytesBetween(4, log.logEndOffset + 5), log.estimateBytesBetween(3, log.logEndOffset))
+    assert.equal(log.estimateBytesBetween(5, 5), 0)
+    assert.equal(log.estimateBytesBetween(9, 3), 0)
+    assert.equal(log.estimateBytesBetween(log.logEndOffset, log.logEndOffset + 10), 0)
+  })
+
+  it('follow the offset indexes elsewhere, without a look at the disk', async () => {
+    const { log, batches } = await skewed({ tailCacheBytes: 0 })
+    for (const [i, { offset }] of batches.entries()) {
+      for (const end of [batches[i + 1]?.offset, batches[i + 40]?.offset, log.logEndOffset]) {
+        if (end === undefined) continue
+        const estimate = log.estimateBytesBetween(offset, end)
+        const exact = bytesFrom(batches, offset, end)
+        // At each end, the batches between two index entries count as equally large: off by an interval and one batch.
+        const largestNear = (at: number): number =>
+          Math.max(0, ...batches.filter((batch) => Math.abs(batch.offset - at) < 150).map(({ bytes }) => bytes))
+        const slack = 2 * 4096 + largestNear(offset) + largestNear(end)
+        assert.ok(Math.abs(estimate - exact) <= slack, `[${offset}, ${end}): ${estimate} instead of ${exact}`)
+      }
+    }
+    assert.equal(log.estimateBytesBetween(0, log.logEndOffset), log.sizeBytes)
+  })
+
+  it('of a truncated tail count what is left and what came after', async () => {
+    const { log, batches } = await skewed({})
+    const target = batches[200]?.offset ?? 0
+    await log.truncateTo(target)
+    const next = batchOf(2, { valueBytes: 77 })
+    append(log, next, 1)
+    await log.flush()
+    const start = batches[190]?.offset ?? 0
+    assert.equal(log.estimateBytesBetween(start, log.logEndOffset), bytesFrom(batches, start, target) + next.length)
+  })
+})
+
 describe('UnifiedLog: retention', () => {
   async function withSegments(config: Partial<LogConfig>, time: ManualTime): Promise<UnifiedLog> {
     const { log } = await fresh({ segmentBytes: 300, ...config }, { time })
