@@ -301,6 +301,23 @@ describe('the data path of a broker', () => {
     assert.deepEqual(cluster.broker.replicas.offlineKeys(), ['t-0'])
   })
 
+  it('reports a log that can not be opened at start as offline, and serves the others', async () => {
+    let disk = new MemoryDisk({ folders: ['/data'] })
+    cluster = await TestCluster.start({ disk })
+    await cluster.createTopic('t')
+    await cluster.createTopic('u')
+    assert.equal((await produce(batch(['a']))).errorCode, ErrorCode.NONE)
+    disk = disk.kill()
+    cluster.abandon()
+    disk.setFault((call) => (/\/u-0\/.*\.log$/.test(call.path) ? 'EIO' : undefined))
+    cluster = await TestCluster.start({ disk })
+    assert.deepEqual(cluster.broker.replicas.offlineKeys(), ['u-0'])
+    assert.equal(cluster.broker.replicas.find('u', 0), ErrorCode.KAFKA_STORAGE_ERROR)
+    assert.equal(cluster.broker.logs.isOffline, false)
+    assert.deepEqual(valuesOf(await fetch(0)), ['a'])
+    assert.equal((await produce(batch(['b']))).baseOffset, 1)
+  })
+
   it('finds offsets by time', async () => {
     cluster = await TestCluster.start()
     await cluster.createTopic('t')

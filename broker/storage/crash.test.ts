@@ -117,6 +117,7 @@ async function check(disk: MemoryDisk, expectation: Expectation, endOffset: numb
   assert.ok(log.logEndOffset >= endOffset, `the log ends at ${log.logEndOffset}, before ${endOffset}`)
   assert.ok(log.logStartOffset <= expectation.maxLogStartOffset, `the log starts at ${log.logStartOffset}`)
   assert.equal(log.flushedOffset, log.logEndOffset)
+  assert.equal(log.lostBelowRecoveryPoint, undefined, 'nothing that was durable is lost, whatever a truncation cut')
   await checkContent(log, expectation, endOffset)
   await checkFiles(disk)
   await checkProducer(log)

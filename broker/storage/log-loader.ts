@@ -2,7 +2,7 @@
 import type { DiskEntry } from '../../common/disk.ts'
 import { CorruptEpochCheckpointError, LEADER_EPOCH_CHECKPOINT, LeaderEpochFileCache } from './leader-epoch-cache.ts'
 import type { LogConfig } from './log-config.ts'
-import { recoverLog, RECOVERY_SUFFIX } from './log-recovery.ts'
+import { recoverLog, RECOVERY_SUFFIX, type RecoveredLog } from './log-recovery.ts'
 import { LogSegment } from './log-segment.ts'
 import { LogSegments } from './log-segments.ts'
 import { beginSegmentFile } from './log-truncation.ts'
@@ -10,7 +10,7 @@ import * as recordBatch from '../protocol/records/record-batch.ts'
 import { ProducerStateManager, type ProducerStateManagerOptions } from './producer-state-manager.ts'
 import { replayProducers } from './replay-producers.ts'
 import { scanSegment } from './segment-scan.ts'
-import type { UnifiedLogDependencies } from './log-parts.ts'
+import type { OffsetRange, UnifiedLogDependencies } from './log-parts.ts'
 import { UnifiedLog } from './unified-log.ts'
 
 export const PARTITION_METADATA = 'partition.metadata'
@@ -48,6 +48,8 @@ export async function loadLog(input: LoadInput, dependencies: UnifiedLogDependen
   const clean = input.isClean ? await readEnd(present, config) : undefined
   const end = clean ?? (await recover(input, present, epochs, dependencies))
 
+  const lostBelowRecoveryPoint = lossOf(input, logStartOffset, end)
+  if (lostBelowRecoveryPoint !== undefined) reportLoss(input, lostBelowRecoveryPoint, end, dependencies)
   let { segments, logEndOffset } = end
   if (segments.length === 0 || logEndOffset < logStartOffset) {
     segments = [await startAnew(folder, segments, logStartOffset, dependencies)]
@@ -74,6 +76,7 @@ export async function loadLog(input: LoadInput, dependencies: UnifiedLogDependen
       logEndOffset,
       highWatermark: input.highWatermark,
       recoveryPoint: Math.min(trustedEnd, logEndOffset),
+      lostBelowRecoveryPoint,
     },
     dependencies,
   )
@@ -109,6 +112,7 @@ export async function newLog(
       logEndOffset: 0,
       highWatermark: 0,
       recoveryPoint: 0,
+      lostBelowRecoveryPoint: undefined,
     },
     dependencies,
   )
@@ -180,17 +184,14 @@ async function dropSegmentsBelow(
 }
 
 /** The end of a log that was closed cleanly; undefined if it does not look like that. */
-async function readEnd(
-  segments: LogSegment[],
-  config: LogConfig,
-): Promise<{ segments: LogSegment[]; logEndOffset: number } | undefined> {
+async function readEnd(segments: LogSegment[], config: LogConfig): Promise<RecoveredLog | undefined> {
   const active = segments.at(-1)
   if (active === undefined) return undefined
   let logEndOffset = active.baseOffset
   const { isComplete } = await active.restore(Infinity, config.indexIntervalBytes, (buffer, position) => {
     logEndOffset = recordBatch.nextOffset(buffer, position)
   })
-  return isComplete ? { segments, logEndOffset } : undefined
+  return isComplete ? { segments, logEndOffset, gap: undefined, removedSegments: [] } : undefined
 }
 
 async function recover(
@@ -198,8 +199,8 @@ async function recover(
   segments: LogSegment[],
   epochs: LeaderEpochFileCache,
   dependencies: UnifiedLogDependencies,
-): Promise<{ segments: LogSegment[]; logEndOffset: number }> {
-  const { pool, clock, logger } = dependencies
+): Promise<RecoveredLog> {
+  const { pool, logger } = dependencies
   const topicPartition = `${input.topicName}-${input.partitionIndex}`
   if (input.isClean) logger.warn({ topicPartition }, 'the end of the log is not what a clean stop leaves')
   epochs.truncateFromEnd(input.recoveryPoint)
@@ -211,9 +212,34 @@ async function recover(
     recoveryPoint: input.recoveryPoint,
     indexIntervalBytes: input.config.indexIntervalBytes,
     epochs,
-    nowMs: clock.wallMs(),
+    // Compaction leaves gaps on purpose.
+    mayHaveGaps: input.config.cleanupPolicy.compact,
     logger,
   })
+}
+
+/**
+ * What the disk no longer has though it was durable once: everything below the recovery point was fsynced before that was
+ * written, and it is lowered before a truncation begins.
+ */
+function lossOf(input: LoadInput, logStartOffset: number, end: RecoveredLog): OffsetRange | undefined {
+  if (end.gap !== undefined) return end.gap
+  const startOffset = Math.max(end.segments.length === 0 ? 0 : end.logEndOffset, logStartOffset)
+  return startOffset < input.recoveryPoint ? { startOffset, endOffset: input.recoveryPoint } : undefined
+}
+
+function reportLoss(
+  { topicName, partitionIndex, folder, recoveryPoint }: LoadInput,
+  { startOffset, endOffset }: OffsetRange,
+  { logEndOffset, removedSegments }: RecoveredLog,
+  { logger }: UnifiedLogDependencies,
+): void {
+  const topicPartition = `${topicName}-${partitionIndex}`
+  const lost = `offsets ${startOffset} to ${endOffset - 1} of ${topicPartition} are gone`
+  logger.error(
+    { topicPartition, folder, startOffset, endOffset, recoveryPoint, logEndOffset, removedSegments },
+    `${lost}: they were on this disk durably, and the disk has lost them; the log goes on with what there is`,
+  )
 }
 
 /** An empty log that starts at `offset`, in place of what there is. */

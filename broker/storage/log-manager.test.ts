@@ -4,6 +4,7 @@ import { DataDirError, parseLogFolderName, parseOffsetCheckpoint } from './log-d
 import {
   append,
   batchOf,
+  errorLogger,
   logConfig,
   ManualTime,
   newManager,
@@ -125,6 +126,54 @@ describe('LogManager', () => {
     const log = await openLog(manager)
     assert.equal(log.logEndOffset, 0)
     assert.deepEqual((await folders(disk)).sort(), ['t-0', `t-0.${TOPIC_ID}-stray`])
+  })
+
+  it('starts without a log that the disk can not read, keeps its offsets, and has it back at the next start', async () => {
+    const disk = new MemoryDisk()
+    const manager = await openManager(disk)
+    const broken = await openLog(manager)
+    await manager.createLog('u', 0, OTHER_ID, logConfig)
+    for (let i = 0; i < 4; i++) append(broken, batchOf(3, { firstValue: i }))
+    await broken.flush()
+    broken.updateHighWatermark(12)
+    await broken.deleteRecordsBefore(5)
+    await manager.close({ brokerEpoch: 1 })
+
+    const second = disk.kill()
+    second.setFault((call) => (/^\/data\/t-0\/.*\.log$/.test(call.path) ? 'EIO' : undefined))
+    const { logger, errors } = errorLogger()
+    const partial = await openManager(second, { logger })
+    assert.deepEqual([partial.logCount, partial.isOffline], [1, false])
+    assert.match(partial.failedLogs().get('t-0')?.error.message ?? '', /\/data\/t-0 could not be opened: .*EIO/)
+    assert.equal(errors.length, 1)
+    await assert.rejects(openLog(partial), /could not be opened/)
+    const other = partial.getLog('u', 0)
+    assert.ok(other !== undefined)
+    append(other, batchOf(1))
+    await other.flush()
+    await partial.checkpointAll()
+    await partial.close({ brokerEpoch: 2 })
+
+    // It was not closed cleanly, so the next start checks it.
+    const third = second.kill()
+    const whole = await openManager(third)
+    assert.equal(whole.cleanShutdownEpoch, undefined)
+    const again = await openLog(whole)
+    assert.deepEqual([again.logStartOffset, again.highWatermark, again.logEndOffset], [5, 12, 12])
+    assert.equal(again.lostBelowRecoveryPoint, undefined)
+    assert.equal(whole.getLog('u', 0)?.logEndOffset, 1)
+  })
+
+  it('does not take a log for an unfinished one because its metadata is gone', async () => {
+    const disk = new MemoryDisk()
+    const manager = await openManager(disk)
+    append(await openLog(manager), batchOf(3))
+    await manager.checkpointAll()
+    const next = disk.kill()
+    next.poke('/data/t-0/partition.metadata', Buffer.from(''))
+    const again = await openManager(next)
+    await assert.rejects(openLog(again), /partition\.metadata is missing or malformed/)
+    assert.deepEqual(await folders(next), ['t-0'])
   })
 
   it('checkpoints what changed now and then, so that a start after kill -9 reads only the rest', async () => {

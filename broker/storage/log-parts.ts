@@ -64,4 +64,11 @@ export interface LogState extends LogParts {
   readonly logEndOffset: number
   readonly highWatermark: number
   readonly recoveryPoint: number
+  readonly lostBelowRecoveryPoint: OffsetRange | undefined
+}
+
+/** Offsets from `startOffset` (inclusive) to `endOffset` (exclusive). */
+export interface OffsetRange {
+  readonly startOffset: number
+  readonly endOffset: number
 }

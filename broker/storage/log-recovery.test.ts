@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { MemoryDisk } from '../../common/testing/memory-disk.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
-import { append, batchOf, openLog, openManager, readAll } from './testing/log-fixture.ts'
+import { append, batchOf, errorLogger, openLog, openManager, read, readAll } from './testing/log-fixture.ts'
+import type { UnifiedLog } from './unified-log.ts'
 
 const config = { indexIntervalBytes: 150 }
 const FIRST_SEGMENT = '/data/t-0/00000000000000000000.log'
@@ -116,5 +117,113 @@ describe('recovery of a log', () => {
     disk.poke('/data/t-0/leader-epoch-checkpoint', Buffer.from('nonsense'))
     const log = await openLog(await openManager(disk, { config }), config)
     assert.deepEqual([log.epochForOffset(0), log.epochForOffset(8), log.latestEpoch], [0, 1, 1])
+  })
+})
+
+describe('what was durable and is gone', () => {
+  const small = { segmentBytes: 400 }
+
+  /** Opens the log and expects that it, and one line, say that `startOffset` to `endOffset` (exclusive) are gone. */
+  async function openWithLoss(
+    disk: MemoryDisk,
+    startOffset: number,
+    endOffset: number,
+    extra = {},
+  ): Promise<UnifiedLog> {
+    const { logger, errors } = errorLogger()
+    const manager = await openManager(disk, { config: { ...config, ...extra }, logger })
+    const log = await openLog(manager, { ...config, ...extra })
+    assert.deepEqual(log.lostBelowRecoveryPoint, { startOffset, endOffset })
+    assert.equal(errors.length, 1)
+    assert.match(errors[0]?.message ?? '', new RegExp(`offsets ${startOffset} to ${endOffset - 1} of t-0 are gone`))
+    return log
+  }
+
+  async function segmentNames(disk: MemoryDisk): Promise<string[]> {
+    const names = (await disk.list('/data/t-0')).map((entry) => entry.name)
+    return names.filter((name) => name.endsWith('.log')).sort()
+  }
+
+  it('is told when the file ends below the recovery point, and the log goes on with what there is', async () => {
+    for (const keptBatches of [0, 1, 5]) {
+      const { disk, content } = await killed(6, 2)
+      const keptBytes = batchEnds(content)[keptBatches - 1] ?? 0
+      disk.poke(FIRST_SEGMENT, content.subarray(0, keptBytes))
+      const log = await openWithLoss(disk, 2 * keptBatches, 12)
+      assert.equal(log.logEndOffset, 2 * keptBatches)
+      assert.deepEqual(await readAll(log), content.subarray(0, keptBytes))
+      append(log, batchOf(1), 9)
+      await log.flush()
+      // It was told; what was appended since is as durable as ever.
+      const again = await openLog(await openManager(disk.powerLoss(), { config }), config)
+      assert.deepEqual([again.logEndOffset, again.lostBelowRecoveryPoint], [2 * keptBatches + 1, undefined])
+    }
+  })
+
+  it('is told when bytes below the recovery point are bad, with what had to go behind them', async () => {
+    const { disk, content } = await killed(6, 2)
+    const bad = Buffer.from(content)
+    bad.fill(0, batchEnds(content)[4])
+    disk.poke(FIRST_SEGMENT, bad)
+    assert.equal((await openWithLoss(disk, 10, 12)).logEndOffset, 10)
+  })
+
+  it('is told when the segments are gone', async () => {
+    const { disk } = await killed(12, 0, small)
+    const names = await segmentNames(disk)
+    assert.ok(names.length > 2)
+    const last = names.at(-1) ?? ''
+    await disk.remove(`/data/t-0/${last}`)
+    await openWithLoss(disk, Number(last.slice(0, 20)), 24, small)
+    const { disk: emptied } = await killed(12, 0, small)
+    for (const name of await segmentNames(emptied)) await emptied.remove(`/data/t-0/${name}`)
+    assert.equal((await openWithLoss(emptied, 0, 24, small)).logEndOffset, 0)
+  })
+
+  it('is told when there is a gap before what follows the recovery point, which is kept', async () => {
+    const { disk, content } = await killed(5, 0, small)
+    const checkpoint = disk.peek('/data/recovery-point-offset-checkpoint') ?? Buffer.alloc(0)
+    assert.match(checkpoint.toString(), /^t 0 10$/m)
+    const { disk: longer, content: all } = await killed(5, 12, small)
+    longer.poke('/data/recovery-point-offset-checkpoint', checkpoint)
+    const names = await segmentNames(longer)
+    const bases = names.map((name) => Number(name.slice(0, 20)))
+    const holder = bases.filter((base) => base <= 10).at(-1) ?? 0
+    const next = bases.find((base) => base > 10) ?? 0
+    longer.poke(`/data/t-0/${names[bases.indexOf(holder)] ?? ''}`, Buffer.alloc(0))
+    const log = await openWithLoss(longer, holder, 10, small)
+    assert.equal(log.logEndOffset, 34)
+    const behind = await readAll(log, next)
+    assert.ok(content.length < all.length && behind.length > 0)
+    assert.deepEqual(behind, all.subarray(all.length - behind.length))
+    const inGap = await read(log, holder)
+    assert.ok(inGap.ok && recordBatch.baseOffset(inGap.buffers[0] ?? Buffer.alloc(0), 0) === next)
+  })
+
+  it('is told after a stop that was clean too: an older image of the disk was brought back', async () => {
+    const disk = new MemoryDisk()
+    const manager = await openManager(disk, { config })
+    const log = await openLog(manager, config)
+    for (let i = 0; i < 4; i++) append(log, batchOf(1, { firstValue: i }))
+    await log.flush()
+    const content = await readAll(log)
+    await manager.close({ brokerEpoch: 1 })
+    const next = disk.kill()
+    next.poke(FIRST_SEGMENT, content.subarray(0, batchEnds(content)[1]))
+    assert.equal((await openWithLoss(next, 2, 4)).logEndOffset, 2)
+  })
+
+  it('is nothing that was deleted or cut off on purpose', async () => {
+    const { disk } = await killed(8, 0, small)
+    const options = { config: { ...config, ...small } }
+    const manager = await openManager(disk, options)
+    const log = await openLog(manager, options.config)
+    log.updateHighWatermark(16)
+    await log.deleteRecordsBefore(7)
+    await log.truncateTo(11)
+    const { errors, logger } = errorLogger()
+    const again = await openLog(await openManager(disk.kill(), { ...options, logger }), options.config)
+    assert.deepEqual([again.logStartOffset, again.logEndOffset, again.lostBelowRecoveryPoint], [7, 10, undefined])
+    assert.deepEqual(errors, [])
   })
 })

@@ -19,6 +19,7 @@ import * as recordBatch from '../protocol/records/record-batch.ts'
 import { datasync, writeFully } from './disk-calls.ts'
 import type { FilePool } from './file-pool.ts'
 import type { LeaderEpochFileCache } from './leader-epoch-cache.ts'
+import type { OffsetRange } from './log-parts.ts'
 import { LogSegment, segmentFileName } from './log-segment.ts'
 import { scanSegment } from './segment-scan.ts'
 
@@ -34,15 +35,18 @@ export interface RecoveryInput {
   readonly indexIntervalBytes: number
   /** Holds nothing at or past the recovery point; gets what the batches say. */
   readonly epochs: LeaderEpochFileCache
-  readonly nowMs: number
+  /** Offsets may be missing between batches. */
+  readonly mayHaveGaps: boolean
   readonly logger: Logger
 }
 
 export interface RecoveredLog {
   readonly segments: LogSegment[]
   readonly logEndOffset: number
-  /** Bytes that were checked. */
-  readonly checkedBytes: number
+  /** Offsets below the recovery point that are missing though what follows is there. */
+  readonly gap: OffsetRange | undefined
+  /** Base offsets of the segments that were removed because they lay behind bytes that are bad. */
+  readonly removedSegments: readonly number[]
 }
 
 export async function recoverLog(input: RecoveryInput): Promise<RecoveredLog> {
@@ -55,7 +59,8 @@ class Recovery {
   readonly #disk: Disk
   readonly #kept: LogSegment[] = []
   #logEndOffset = 0
-  #checkedBytes = 0
+  #gap: OffsetRange | undefined
+  readonly #removedSegments: number[] = []
 
   constructor(input: RecoveryInput) {
     this.#input = input
@@ -69,7 +74,10 @@ class Recovery {
     this.#kept.push(...segments.slice(0, first))
     const firstOffset = segments[first]?.baseOffset ?? recoveryPoint
     const previous = segments[first - 1]
-    if (previous !== undefined) await this.#cutOverlap(previous, firstOffset)
+    if (previous !== undefined) {
+      await this.#cutOverlap(previous, firstOffset)
+      this.#noteGapBefore(firstOffset)
+    }
     this.#logEndOffset = firstOffset
     for (let i = first; i < segments.length; i++) {
       const segment = segments[i]
@@ -81,12 +89,20 @@ class Recovery {
       break
     }
     for (const segment of this.#kept.slice(0, -1)) segment.seal()
-    return { segments: this.#kept, logEndOffset: this.#logEndOffset, checkedBytes: this.#checkedBytes }
+    return {
+      segments: this.#kept,
+      logEndOffset: this.#logEndOffset,
+      gap: this.#gap,
+      removedSegments: this.#removedSegments,
+    }
   }
 
   /** Step 3 of a recovery that did not get that far. */
   async #cutOverlap(segment: LogSegment, offset: number): Promise<void> {
-    const { endPosition } = await segment.restore(offset, this.#input.indexIntervalBytes)
+    this.#logEndOffset = segment.baseOffset
+    const { endPosition } = await segment.restore(offset, this.#input.indexIntervalBytes, (buffer, at) => {
+      this.#logEndOffset = recordBatch.nextOffset(buffer, at)
+    })
     if (endPosition === segment.writtenBytes) return
     await this.#cut(segment, endPosition)
     segment.seal()
@@ -172,6 +188,7 @@ class Recovery {
         visit: (buffer, position) => {
           refusal = this.#refusalOf(buffer, position, nextBaseOffset, target)
           if (refusal !== undefined) return false
+          this.#noteGapBefore(recordBatch.baseOffset(buffer, position))
           target.noteBatch(buffer, position, target.sizeBytes, indexIntervalBytes)
           target.sizeBytes += recordBatch.sizeInBytes(buffer, position)
           const leaderEpoch = recordBatch.partitionLeaderEpoch(buffer, position)
@@ -185,7 +202,6 @@ class Recovery {
         },
       }),
     )
-    this.#checkedBytes += segment.writtenBytes - fromPosition
     target.writtenBytes = target.sizeBytes
     target.durableBytes = target.sizeBytes
     const isOverlap = refusal === OVERLAP
@@ -271,9 +287,18 @@ class Recovery {
 
   async #removeFrom(segments: readonly LogSegment[], index: number): Promise<void> {
     for (const segment of segments.slice(index).reverse()) {
+      this.#removedSegments.unshift(segment.baseOffset)
       await segment.remove()
       await this.#disk.syncFolder(this.#input.folder)
     }
+  }
+
+  /** Something starts at `offset`: what is missing before it, below the recovery point, was there once. */
+  #noteGapBefore(offset: number): void {
+    const { recoveryPoint, mayHaveGaps } = this.#input
+    const endOffset = Math.min(offset, recoveryPoint)
+    if (mayHaveGaps || this.#logEndOffset >= endOffset) return
+    this.#gap ??= { startOffset: this.#logEndOffset, endOffset }
   }
 
   #warn(problem: string, segment: LogSegment): void {

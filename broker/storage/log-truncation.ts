@@ -8,7 +8,21 @@ import { datasync } from './disk-calls.ts'
 import type { FilePool } from './file-pool.ts'
 import type { LogParts } from './log-parts.ts'
 import { LogSegment } from './log-segment.ts'
+import type { LogSegments } from './log-segments.ts'
 import { replayProducers } from './replay-producers.ts'
+
+/** The end of a batch at or below `offset`, as near as the offset index says: the log will not be cut below it. */
+export async function batchBoundaryBefore(
+  segments: LogSegments,
+  offset: number,
+  indexIntervalBytes: number,
+): Promise<number> {
+  const segment = segments.floor(offset) ?? segments.first
+  if (segment.baseOffset === offset) return offset
+  const { offsetIndex } = await segment.loadIndexes(indexIntervalBytes)
+  const entry = offsetIndex.entryBefore(offset - 1)
+  return entry === undefined ? segment.baseOffset : entry.offset + 1
+}
 
 /**
  * Cuts off the batches that reach `offset`, which is not below the first segment. Returns where the log ends now: at the

@@ -25,11 +25,11 @@ import * as recordBatch from '../protocol/records/record-batch.ts'
 import { appendFailure, appendFailureOf, appendInfoOf } from './append-outcome.ts'
 import { LogCheckpointer } from './log-checkpointer.ts'
 import type { LogConfig } from './log-config.ts'
-import type { LogParts, LogState, UnifiedLogDependencies } from './log-parts.ts'
+import type { LogParts, LogState, OffsetRange, UnifiedLogDependencies } from './log-parts.ts'
 import { LogReadPath } from './log-read-path.ts'
 import { deleteSegmentFiles, loadTimestampsForRetention } from './log-retention.ts'
 import { LogSegment } from './log-segment.ts'
-import { cutLogAt, startLogAnewAt } from './log-truncation.ts'
+import { batchBoundaryBefore, cutLogAt, startLogAnewAt } from './log-truncation.ts'
 import type {
   AbortedTransaction,
   AppendFailure,
@@ -54,6 +54,11 @@ export class UnifiedLog {
   readonly topicId: string
   /** `topic-partition`, for messages. */
   readonly topicPartition: string
+  /**
+   * Offsets that were durable and that the disk had lost when the log was opened: this replica is no longer one that holds
+   * what was acknowledged. Undefined if all is well.
+   */
+  readonly lostBelowRecoveryPoint: OffsetRange | undefined
   readonly #dependencies: UnifiedLogDependencies
   readonly #parts: LogParts
   readonly #writer: LogWriter
@@ -77,6 +82,7 @@ export class UnifiedLog {
     this.partitionIndex = state.partitionIndex
     this.topicId = state.topicId
     this.topicPartition = `${state.topicName}-${state.partitionIndex}`
+    this.lostBelowRecoveryPoint = state.lostBelowRecoveryPoint
     this.#dependencies = dependencies
     this.#parts = { folder, segments, producers, epochs }
     this.#config = state.config
@@ -347,13 +353,14 @@ export class UnifiedLog {
   async truncateTo(offset: number): Promise<void> {
     await this.#exclusive(async () => {
       if (offset >= this.#nextOffset) return
+      if (offset < this.#parts.segments.first.baseOffset) {
+        await this.#whileTruncating(offset, () => this.#startAnewAt(offset))
+        return
+      }
       await this.#whileTruncating(offset, async () => {
-        if (offset < this.#parts.segments.first.baseOffset) {
-          await this.#startAnewAt(offset)
-          return
-        }
         const { indexIntervalBytes } = this.#config
         const { pool } = this.#dependencies
+        await this.#lowerRecoveryPointTo(await batchBoundaryBefore(this.#parts.segments, offset, indexIntervalBytes))
         this.#endAt(await cutLogAt(this.#parts, offset, this.#logStartOffset, indexIntervalBytes, pool))
       })
     })
@@ -541,9 +548,6 @@ export class UnifiedLog {
       await this.#checkpointer.whenSnapshotsAreWritten()
       this.#reads.truncateTo(offset)
       this.#highWatermark = Math.min(this.#highWatermark, offset)
-      this.#checkpointer.lowerTo(offset)
-      // Before anything changes: a crash from now on checks what is at and past the new end.
-      await this.#dependencies.host.persistRecoveryPoints()
       await truncate()
       this.#writer.reset(this.#nextOffset)
       this.#sizeBytes = this.#parts.segments.sizeBytes
@@ -557,8 +561,15 @@ export class UnifiedLog {
     }
   }
 
+  /** Before anything changes: a crash from now on checks what is past that, and does not take what is cut for lost. */
+  async #lowerRecoveryPointTo(offset: number): Promise<void> {
+    this.#checkpointer.lowerTo(offset)
+    await this.#dependencies.host.persistRecoveryPoints()
+  }
+
   async #startAnewAt(offset: number): Promise<void> {
     const { pool, clock, host } = this.#dependencies
+    await this.#lowerRecoveryPointTo(Math.min(offset, this.#logStartOffset))
     await startLogAnewAt(this.#parts, offset, clock.wallMs(), pool)
     this.#endAt(offset)
     this.#logStartOffset = offset

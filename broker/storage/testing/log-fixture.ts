@@ -1,7 +1,7 @@
 /** What tests of the log share: a clock and timers that a test moves, a configuration, batches, an opened log manager. */
 import type { Clock } from '../../../common/clock.ts'
 import type { Disk } from '../../../common/disk.ts'
-import { silentLogger } from '../../../common/logger.ts'
+import { silentLogger, type Logger } from '../../../common/logger.ts'
 import { SeededRandom } from '../../../common/random.ts'
 import type { TimerHandle, Timers } from '../../../common/timers.ts'
 import { encodeBatch, type EncodeBatchOptions } from '../../protocol/records/encode-batch.ts'
@@ -73,14 +73,15 @@ export class ManualTime implements Clock, Timers {
 export interface OpenOptions extends Partial<LogManagerOptions> {
   readonly time?: ManualTime
   readonly config?: Partial<LogConfig>
+  readonly logger?: Logger
   readonly listener?: Partial<LogManagerListener>
 }
 
 /** A manager of `/data` on `disk`, not opened yet. */
 export function newManager(disk: Disk, options: OpenOptions = {}): LogManager {
-  const { time = new ManualTime(), config, listener, ...rest } = options
+  const { time = new ManualTime(), config, listener, logger = silentLogger, ...rest } = options
   return new LogManager(
-    { disk, clock: time, timers: time, random: new SeededRandom(7), logger: silentLogger },
+    { disk, clock: time, timers: time, random: new SeededRandom(7), logger },
     {
       folder: '/data',
       clusterId: 'cluster',
@@ -106,6 +107,17 @@ export async function openManager(disk: Disk, options: OpenOptions = {}): Promis
 /** The log `t-0`, made if need be. */
 export async function openLog(manager: LogManager, config: Partial<LogConfig> = {}): Promise<UnifiedLog> {
   return await manager.createLog('t', 0, TOPIC_ID, { ...logConfig, ...config })
+}
+
+/** Keeps what is logged as an error. */
+export function errorLogger(): { readonly logger: Logger; readonly errors: { fields: object; message: string }[] } {
+  const errors: { fields: object; message: string }[] = []
+  const logger: Logger = {
+    ...silentLogger,
+    error: (fields, message) => void errors.push({ fields, message }),
+    child: () => logger,
+  }
+  return { logger, errors }
 }
 
 /** A producer's batch of `count` records whose values say their number. */
