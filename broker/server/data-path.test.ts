@@ -199,6 +199,34 @@ describe('the data path of a broker', () => {
     assert.deepEqual(valuesOf(await fetch(0)), ['a', 'b', 'c'])
   })
 
+  for (const [name, stop] of [
+    ['a clean stop', async (disk: MemoryDisk) => (await cluster.close(), disk)],
+    ['a kill', (disk: MemoryDisk) => (cluster.abandon(), Promise.resolve(disk.kill()))],
+  ] as const) {
+    it(`knows the last five batches of an idempotent producer after ${name}`, async () => {
+      let disk = new MemoryDisk({ folders: ['/data'] })
+      cluster = await TestCluster.start({ disk })
+      await cluster.createTopic('t')
+      const { producerId, producerEpoch } = await cluster.call([initProducerIdRequest, initProducerIdResponse], 4, {
+        transactionalId: null,
+        transactionTimeoutMs: 1000,
+      })
+      const send = (baseSequence: number): Promise<PartitionResult> => {
+        return produce(batch(['a', 'b'], { producerId, producerEpoch, baseSequence }))
+      }
+      for (let sequence = 0; sequence < 14; sequence += 2) assert.equal((await send(sequence)).baseOffset, sequence)
+      // As a checkpoint does it before any stop: the state is then read from a snapshot, not from the log.
+      await cluster.broker.logs.checkpointAll()
+      disk = await stop(disk)
+      cluster = await TestCluster.start({ disk })
+      for (let sequence = 4; sequence < 14; sequence += 2) {
+        const repeated = await send(sequence)
+        assert.deepEqual([repeated.errorCode, repeated.baseOffset], [ErrorCode.NONE, sequence])
+      }
+      assert.equal((await send(14)).baseOffset, 14)
+    })
+  }
+
   it('never gives a producer id twice, also after a restart', async () => {
     const disk = new MemoryDisk({ folders: ['/data'] })
     cluster = await TestCluster.start({ disk })
