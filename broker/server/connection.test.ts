@@ -76,7 +76,8 @@ class World {
     memoryBytes = 1_000_000,
     maxInFlightRequests = 10,
     memory = new MemoryBudget(memoryBytes),
-  }: { memoryBytes?: number; maxInFlightRequests?: number; memory?: MemoryBudget } = {}) {
+    requestMs = 0,
+  }: { memoryBytes?: number; maxInFlightRequests?: number; memory?: MemoryBudget; requestMs?: number } = {}) {
     this.memory = memory
     const clock: Clock = { wallMs: () => 0, monotonicMs: () => this.nowMs }
     const logger: Logger = {
@@ -98,6 +99,7 @@ class World {
         isPipelined: true,
         handle: (request, { correlationId }) => {
           this.produced.push(correlationId)
+          this.nowMs += requestMs
           return request.acks === 0 ? null : wait(`produce ${correlationId}`)
         },
         errorResponse: () => ({ responses: [] }),
@@ -386,6 +388,16 @@ describe('Connection', () => {
     world.pending.get('fetch 1')?.resolve({})
     await settle()
     assert.equal(world.memory.received.usedBytes, 0)
+  })
+
+  it('gives others a turn between requests that take long, also when they are answered at once', async () => {
+    const world = new World({ requestMs: 15 })
+    world.client(world.produce(1, 0), world.produce(2, 0), world.produce(3, 0), world.produce(4, 0))
+    assert.deepEqual(world.produced, [1, 2])
+    await Promise.resolve()
+    assert.deepEqual(world.produced, [1, 2])
+    await settle()
+    assert.deepEqual(world.produced, [1, 2, 3, 4])
   })
 
   it('tells who waits for the client that it sends no more', async () => {

@@ -24,6 +24,8 @@ import type { RequestProcessor } from './request-processor.ts'
 const EMPTY = Buffer.alloc(0)
 const NO_BUFFERS: readonly Uint8Array[] = []
 const NO_BLOCKS: readonly Block[] = []
+/** How long requests that came together are started before other connections have a turn. */
+const MAX_TURN_MS = 20
 /** What a frame that waits costs besides its bytes. */
 const WAITING_FRAME_OVERHEAD_BYTES = 128
 
@@ -63,6 +65,8 @@ export class Connection implements ClientSignal, FrameHolder {
   /** Of the frames in the inbox, with their overhead. */
   #inboxBytes = 0
   #unsentBytes = 0
+  /** When other connections have to get a turn; Infinity while the connection has started all that it got. */
+  #turnEndMs = Infinity
   #lastActivityMs: number
   /** When the client last took bytes of its responses, or had all. */
   #lastTakenMs: number
@@ -201,6 +205,11 @@ export class Connection implements ClientSignal, FrameHolder {
     if (this.#inbox.length < waiting) this.#countHeld(true)
   }
 
+  readonly #onTurn = (): void => {
+    this.#turnEndMs = Infinity
+    this.#resume()
+  }
+
   #pump(): void {
     if (this.#isPumping || this.#isClosed) return
     this.#isPumping = true
@@ -210,6 +219,11 @@ export class Connection implements ClientSignal, FrameHolder {
         const frame = this.#inbox.shift()
         if (frame === undefined) break
         this.#inboxBytes -= waitingBytes(frame)
+        // Responses may be ready before the event loop turns, and start the next request each: the turn counts, not the call.
+        if (this.#inbox.length > 0 && this.#turnEndMs === Infinity) {
+          this.#turnEndMs = this.#clock.monotonicMs() + MAX_TURN_MS
+          setImmediate(this.#onTurn)
+        }
         this.#start(frame)
       }
     } finally {
@@ -221,6 +235,7 @@ export class Connection implements ClientSignal, FrameHolder {
 
   #canStart(): boolean {
     if (this.#isBusy || this.#isClosed || this.#inbox.length === 0) return false
+    if (this.#turnEndMs !== Infinity && this.#clock.monotonicMs() >= this.#turnEndMs) return false
     if (this.#slots.length >= this.#options.maxInFlightRequests) return false
     if (this.#socket.writableNeedDrain) return false
     if (this.#memory.isExhausted) {

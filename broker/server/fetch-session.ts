@@ -32,7 +32,7 @@ const INITIAL_EPOCH = 0
 const FINAL_EPOCH = -1
 const MAX_INT32 = 0x7fffffff
 /** Partitions of all sessions together: far above what clients need, and a bound on what they can have remembered. */
-const MAX_PARTITIONS = 1_000_000
+const MAX_PARTITIONS = 250_000
 /** A session that was used within this time keeps its place in a full cache. */
 const MIN_EVICTION_MS = 120_000
 

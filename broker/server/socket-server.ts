@@ -24,9 +24,11 @@ export interface SocketServerOptions {
 const READ_BUFFER_BYTES = 256 * 1024
 
 /** How often connections are looked at. */
-const CHECK_INTERVAL_MS = 1000
-/** How long a client may take nothing of its responses while memory is short. */
-const MAX_STALL_MS = 5000
+const CHECK_INTERVAL_MS = 10_000
+/** How often it is looked whether memory is short. */
+const MEMORY_CHECK_INTERVAL_MS = 250
+/** How long a client may take nothing of its responses while memory is short and everybody waits for it. */
+const MAX_STALL_MS = 1000
 
 /** Of a connection that is not opened: it closes, and that is all. */
 const ignore = (): void => undefined
@@ -42,6 +44,7 @@ export class SocketServer {
   readonly #logger: Logger
   readonly #options: SocketServerOptions
   #checkTimer: TimerHandle | undefined
+  #memoryTimer: TimerHandle | undefined
   #connectionCount = 0
   #isServing = false
   #isClosing = false
@@ -83,6 +86,7 @@ export class SocketServer {
     this.#server.off('error', reject)
     this.#server.on('error', (error) => this.#logger.error({ err: error }, 'the listener failed'))
     this.#checkConnections()
+    this.#checkMemory()
     const address = this.#server.address()
     return typeof address === 'object' && address !== null ? address.port : this.#options.port
   }
@@ -99,6 +103,7 @@ export class SocketServer {
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true
     this.#checkTimer?.cancel()
+    this.#memoryTimer?.cancel()
     this.#server.close()
     for (const socket of this.#early.keys()) socket.destroy()
     for (const connection of this.#connections) connection.end()
@@ -160,11 +165,18 @@ export class SocketServer {
 
   #checkConnections(): void {
     const { maxIdleMs } = this.#options
-    const intervalMs = maxIdleMs < 0 ? CHECK_INTERVAL_MS : Math.min(CHECK_INTERVAL_MS, Math.max(100, maxIdleMs / 4))
+    if (maxIdleMs < 0) return
+    const intervalMs = Math.min(CHECK_INTERVAL_MS, Math.max(100, maxIdleMs / 4))
     this.#checkTimer = this.#timers.schedule(intervalMs, () => {
-      if (maxIdleMs >= 0) this.#closeIdle(this.#clock.monotonicMs() - maxIdleMs)
-      if (this.#memory.isExhausted) this.#closeStalled(this.#clock.monotonicMs() - MAX_STALL_MS)
+      this.#closeIdle(this.#clock.monotonicMs() - maxIdleMs)
       this.#checkConnections()
+    })
+  }
+
+  #checkMemory(): void {
+    this.#memoryTimer = this.#timers.schedule(MEMORY_CHECK_INTERVAL_MS, () => {
+      if (this.#memory.isExhausted) this.#closeStalled(this.#clock.monotonicMs() - MAX_STALL_MS)
+      this.#checkMemory()
     })
   }
 

@@ -63,6 +63,7 @@ const MAX_PARTITIONS_PER_TOPIC = 100_000
 /** New partitions, of all topics of one request together, as Kafka limits them. */
 const MAX_NEW_PARTITIONS_PER_REQUEST = 10_000
 const MAX_PATCH_ATTEMPTS = 10
+const MAX_MESSAGE_CHARS = 1000
 
 export class TopicAdmin {
   readonly #dependencies: TopicAdminDependencies
@@ -357,14 +358,20 @@ export class TopicAdmin {
   }
 
   #failure(error: unknown): AdminOutcome {
-    if (error instanceof KafkaError) return { errorCode: error.code, errorMessage: error.message }
-    if (error instanceof ConfigError) return { errorCode: ErrorCode.INVALID_CONFIG, errorMessage: error.message }
+    if (error instanceof KafkaError) return { errorCode: error.code, errorMessage: shortened(error.message) }
+    if (error instanceof ConfigError)
+      return { errorCode: ErrorCode.INVALID_CONFIG, errorMessage: shortened(error.message) }
     if (error instanceof StoreError) {
       const errorCode = STORE_ERRORS[error.reason]
       if (errorCode !== undefined) return { errorCode, errorMessage: error.message }
     }
     throw error
   }
+}
+
+/** Messages repeat names and values that clients sent, which may be longer than a response can carry. */
+function shortened(message: string): string {
+  return message.length <= MAX_MESSAGE_CHARS ? message : `${message.slice(0, MAX_MESSAGE_CHARS)}...`
 }
 
 const SUCCESS: AdminOutcome = { errorCode: ErrorCode.NONE, errorMessage: null }

@@ -71,11 +71,30 @@ function refusalOf(request: ProduceRequest, broker: BrokerContext): [code: numbe
   if (request.transactionalId !== null) {
     return [ErrorCode.INVALID_TXN_STATE, 'Transactions are not supported by this broker']
   }
+  if (hasDuplicates(request)) {
+    // No client sends such a request, and each mention would be one more batch to decompress at once.
+    return [ErrorCode.INVALID_REQUEST, 'A partition is named more than once']
+  }
   if (!broker.hasSpaceForProducers()) {
     // Retriable: clients wait until there is room again.
     return [ErrorCode.NOT_ENOUGH_REPLICAS, 'The free disk space of the broker is below its floor; no records are taken']
   }
   return undefined
+}
+
+function hasDuplicates({ topicData }: ProduceRequest): boolean {
+  const isOnePartition = topicData.length === 1 && topicData[0]?.partitionData.length === 1
+  if (isOnePartition || topicData.length === 0) return false
+  const partitionsOf = new Map<string, Set<number>>()
+  for (const { name, partitionData } of topicData) {
+    let seen = partitionsOf.get(name)
+    if (seen === undefined) partitionsOf.set(name, (seen = new Set()))
+    for (const { index } of partitionData) {
+      if (seen.has(index)) return true
+      seen.add(index)
+    }
+  }
+  return false
 }
 
 function refuseAll(request: ProduceRequest, errorCode: number, errorMessage: string | null): PartitionAppendResult[] {

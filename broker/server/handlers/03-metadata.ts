@@ -16,6 +16,7 @@ import { describePartition, isInternalTopic } from '../describe-topic.ts'
 
 type TopicResponse = NonNullable<MetadataResponseInput['topics']>[number]
 
+const FIRST_VERSION_WITH_NULL_NAMES = 12
 /** How long a request waits for a topic that it creates, before it answers that the topic is not there yet. */
 const AUTO_CREATION_WAIT_MS = 5000
 /** Topics that one request creates. Clients ask again for what is unknown, so others of a longer list come after them. */
@@ -42,9 +43,15 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
     }
   }
 
-  const describeById = (topicId: string, includeOperations: boolean): TopicResponse => {
+  const describeById = (topicId: string, includeOperations: boolean, apiVersion: number): TopicResponse => {
     const name = broker.metadata.topicNameById(topicId)
-    if (name === undefined) return { errorCode: ErrorCode.UNKNOWN_TOPIC_ID, name: null, topicId }
+    // Versions 10 and 11 have the id in the request, but no null for the name in the response.
+    if (name === undefined)
+      return {
+        errorCode: ErrorCode.UNKNOWN_TOPIC_ID,
+        name: apiVersion >= FIRST_VERSION_WITH_NULL_NAMES ? null : '',
+        topicId,
+      }
     return describe(name, includeOperations)
   }
 
@@ -63,7 +70,7 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
       : wanted.map(({ name, topicId }) =>
           topicId === ZERO_UUID || name !== null
             ? describe(name ?? '', includeOperations)
-            : describeById(topicId, includeOperations),
+            : describeById(topicId, includeOperations, context.apiVersion),
         )
     return {
       brokers: broker.metadata.aliveBrokers(context.listener).map(({ brokerId, endpoint, rack }) => ({
@@ -92,7 +99,7 @@ export function metadataHandler(broker: BrokerContext): ApiHandler {
     errorResponse: (request, errorCode, _message, context) => ({
       ...(context.apiVersion >= 13 && { errorCode }),
       topics: (request.topics ?? []).map(({ name, topicId }) => ({
-        name: name ?? (context.apiVersion >= 12 ? null : ''),
+        name: name ?? (context.apiVersion >= FIRST_VERSION_WITH_NULL_NAMES ? null : ''),
         topicId,
         errorCode,
       })),
