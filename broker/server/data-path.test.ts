@@ -4,6 +4,7 @@ import { ErrorCode } from '../protocol/error-codes.ts'
 import { produceRequest, produceResponse, type ProduceResponse } from '../protocol/messages/00-produce.ts'
 import { fetchRequest, fetchResponse, type FetchResponse } from '../protocol/messages/01-fetch.ts'
 import { listOffsetsRequest, listOffsetsResponse } from '../protocol/messages/02-list-offsets.ts'
+import { metadataRequest, metadataResponse } from '../protocol/messages/03-metadata.ts'
 import { deleteTopicsRequest, deleteTopicsResponse } from '../protocol/messages/20-delete-topics.ts'
 import { initProducerIdRequest, initProducerIdResponse } from '../protocol/messages/22-init-producer-id.ts'
 import { encodeBatch, type EncodeBatchOptions } from '../protocol/records/encode-batch.ts'
@@ -361,5 +362,39 @@ describe('the data path of a broker', () => {
       return topics[0]?.partitions[0]?.offset
     }
     assert.deepEqual(await Promise.all([-1, -2, -3, nowMs - 2500, nowMs].map(offsetAt)), [3, 0, 1, 1, -1])
+  })
+
+  it('refuses a request that names a partition twice, and appends nothing of it', async () => {
+    cluster = await TestCluster.start()
+    await cluster.createTopic('t')
+    const partitionData = [
+      { index: 0, records: batch(['a']) },
+      { index: 0, records: batch(['b']) },
+    ]
+    const { responses } = await cluster.call(PRODUCE, 9, { acks: -1, topicData: [{ name: 't', partitionData }] })
+    assert.deepEqual(
+      responses[0]?.partitionResponses.map(({ errorCode }) => errorCode),
+      [ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST],
+    )
+    assert.equal((await fetch(0)).highWatermark, 0)
+  })
+
+  it('does not wait for more bytes than a fetch may return', async () => {
+    cluster = await TestCluster.start()
+    await cluster.createTopic('t')
+    await produce(batch(['a']))
+    const found = await fetch(0, { maxWaitMs: 60_000, minBytes: 1_000_000, maxBytes: 10 })
+    assert.deepEqual(valuesOf(found), ['a'])
+  })
+
+  it('answers an unknown topic id in Metadata versions that know no null names', async () => {
+    cluster = await TestCluster.start()
+    const topicId = 'abcdefghijklmnopqrstuw'
+    for (const version of [10, 11, 12]) {
+      const { topics } = await cluster.call([metadataRequest, metadataResponse], version, {
+        topics: [{ topicId, name: null }],
+      })
+      assert.deepEqual([topics[0]?.errorCode, topics[0]?.topicId], [ErrorCode.UNKNOWN_TOPIC_ID, topicId])
+    }
   })
 })

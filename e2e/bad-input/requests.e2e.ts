@@ -86,12 +86,13 @@ describe('requests', () => {
     await world().expectProblems()
   })
 
-  it('opens no session for strangers that name a million partitions', async () => {
+  it('opens no session for strangers that name partitions without end', async () => {
     const client = await world().connect()
-    for (let i = 0; i < 10; i++) {
-      const partitions = Array.from({ length: 200_000 }, (_, partition) => ({ partition: partition + 1 }))
-      const { responses } = await client.call(FETCH, 12, fetchOf(partitions, { sessionEpoch: 0 }))
-      assert.equal(responses[0]?.partitions.length, 200_000)
+    for (let i = 0; i < 5; i++) {
+      const partitions = Array.from({ length: 90_000 }, (_, partition) => ({ partition: partition + 1 }))
+      const { sessionId, responses } = await client.call(FETCH, 12, fetchOf(partitions, { sessionEpoch: 0 }))
+      assert.equal(responses[0]?.partitions.length, 90_000)
+      assert.equal(sessionId === 0, i >= 2, 'two such sessions are all that is remembered')
     }
     await world().expectProblems()
   })
@@ -112,7 +113,7 @@ describe('requests', () => {
 
   it('answers a topic once that Metadata and DescribeTopicPartitions name many times', async () => {
     const client = await world().connect()
-    const topics = Array.from({ length: 100_000 }, () => ({ name: TOPIC }))
+    const topics = Array.from({ length: 90_000 }, () => ({ name: TOPIC }))
     const metadata = await client.call([metadataRequest, metadataResponse], 9, { topics })
     assert.equal(metadata.topics.length, 1)
     const described = await client.call([describeTopicPartitionsRequest, describeTopicPartitionsResponse], 0, {
@@ -125,7 +126,7 @@ describe('requests', () => {
   it('describes a resource once that DescribeConfigs names many times', async () => {
     const client = await world().connect()
     const configurationKeys = Array.from({ length: 10 }, () => 'retention.ms')
-    const resources = Array.from({ length: 20_000 }, () => ({
+    const resources = Array.from({ length: 5000 }, () => ({
       resourceType: 2,
       resourceName: TOPIC,
       configurationKeys,
@@ -151,13 +152,13 @@ describe('requests', () => {
     await world().expectProblems()
   })
 
-  it('answers 200,000 keys of coordinators', async () => {
+  it('answers 90,000 keys of coordinators', async () => {
     const client = await world().connect()
-    const coordinatorKeys = Array.from({ length: 200_000 }, () => '')
+    const coordinatorKeys = Array.from({ length: 90_000 }, () => '')
     const { coordinators } = await client.call([findCoordinatorRequest, findCoordinatorResponse], 4, {
       coordinatorKeys,
     })
-    assert.equal(coordinators.length, 200_000)
+    assert.equal(coordinators.length, 90_000)
     await world().expectProblems()
   })
 

@@ -8,7 +8,7 @@ const MAX_STRING_BYTES = 0x7fff
  * The most elements of all arrays of one frame together. An element may take three bytes in the frame and a hundred as an
  * object, so the size of the frame alone would allow far more memory, and time, than a request may cost.
  */
-export const MAX_ARRAY_ELEMENTS = 250_000
+export const MAX_ARRAY_ELEMENTS = 100_000
 /** Topic names and client ids are mostly shorter. */
 const MAX_CACHED_CHARS = 64
 /** A power of two. */
