@@ -107,8 +107,8 @@ async function crashAt(index: number, fault: DiskFault, seed: number): Promise<[
 }
 
 /** Opens the log after a crash and checks it against what was expected. */
-async function check(disk: MemoryDisk, expectation: Expectation, endOffset: number): Promise<LogManager> {
-  const manager = await openManager(disk, { config })
+async function check(disk: MemoryDisk, expectation: Expectation, endOffset: number, index = 0): Promise<LogManager> {
+  const manager = await openManager(disk, { config, ...recoveryOf(index) })
   const log = manager.getLog('t', 0)
   if (log === undefined) {
     assert.equal(expectation.isCreated, false, 'a log that was made is gone')
@@ -122,6 +122,11 @@ async function check(disk: MemoryDisk, expectation: Expectation, endOffset: numb
   await checkFiles(disk)
   await checkProducer(log)
   return manager
+}
+
+/** Both ways to make a tail durable are to be tried: in place, and in a new file. */
+function recoveryOf(index: number): { rewriteInPlaceBytes: number } {
+  return { rewriteInPlaceBytes: index % 2 === 0 ? 0 : 1_000_000 }
 }
 
 async function checkContent(log: UnifiedLog, expectation: Expectation, endOffset: number): Promise<void> {
@@ -197,7 +202,7 @@ describe('a crash of a log at every disk operation', function () {
       for (let index = 0; index < count; index++) {
         const [disk, expectation] = await crashAt(index, fault, 1)
         await inContext(`operation ${index} of ${count}`, () =>
-          check(disk.kill(), expectation, expectation.logEndOffset),
+          check(disk.kill(), expectation, expectation.logEndOffset, index),
         )
       }
     })
@@ -211,7 +216,9 @@ describe('a crash of a log at every disk operation', function () {
         const [disk, expectation] = await crashAt(index, 'crash-after', seed)
         const random = survival === 'nothing' ? undefined : new SeededRandom(index)
         const survivor = disk.powerLoss(random)
-        await inContext(`operation ${index} of ${count}`, () => check(survivor, expectation, expectation.flushedOffset))
+        await inContext(`operation ${index} of ${count}`, () =>
+          check(survivor, expectation, expectation.flushedOffset, index),
+        )
       }
     })
   }
@@ -225,16 +232,39 @@ describe('a crash of a log at every disk operation', function () {
         const [disk, expectation] = await crashAt(index, 'crash-after', 4)
         const isPowerLoss = round % 2 === 0
         const recovering = disk.kill({ fault: (call) => (call.index === second ? 'crash-after' : undefined) })
-        const manager = newManager(recovering, { config })
+        const manager = newManager(recovering, { config, ...recoveryOf(round >> 1) })
         const hasCrashed = await Promise.race([manager.open().then(() => false), recovering.crashed.then(() => true)])
         const survivor = isPowerLoss ? recovering.powerLoss(new SeededRandom(second)) : recovering.kill()
         const endOffset = isPowerLoss ? expectation.flushedOffset : expectation.logEndOffset
         await inContext(`operation ${index}, then ${second} of the recovery`, () =>
-          check(survivor, expectation, endOffset),
+          check(survivor, expectation, endOffset, second),
         )
         if (!hasCrashed) break
       }
     }
+  })
+
+  it('keeps through a power loss what is appended to a segment whose making a kill interrupted', async () => {
+    const segment = /^\/data\/t-0\/(?!0{20})\d{20}\.log$/
+    const disk = new MemoryDisk({
+      fault: (call) => (call.operation === 'open' && segment.test(call.path) ? 'crash-after' : undefined),
+    })
+    const manager = await openManager(disk, { config })
+    const log = await openLog(manager, config)
+    append(log, batchOf(1))
+    // With the leader epoch on disk, nothing else has the folder synced later.
+    await manager.checkpointAll()
+    for (let i = 0; i < 8; i++) append(log, batchOf(1, { valueBytes: 200 }))
+    await disk.crashed
+    // The file is there, but its entry in the folder was never synced.
+    const second = disk.kill()
+    const again = await openLog(await openManager(second, { config }), config)
+    assert.ok(again.segmentCount > 1)
+    append(again, batchOf(1))
+    await again.flush()
+    const endOffset = again.flushedOffset
+    const third = await openLog(await openManager(second.powerLoss(), { config }), config)
+    assert.equal(third.logEndOffset, endOffset)
   })
 
   it('keeps through a power loss what a recovery reported as flushed', async () => {
@@ -242,7 +272,7 @@ describe('a crash of a log at every disk operation', function () {
     for (let index = 20; index < count; index += 3) {
       const [disk, expectation] = await crashAt(index, 'crash-after', 5)
       const first = disk.kill()
-      const manager = await openManager(first, { config })
+      const manager = await openManager(first, { config, ...recoveryOf(index) })
       const flushedOffset = manager.getLog('t', 0)?.flushedOffset ?? 0
       // checkProducer has appended one batch in other tests; here nothing was, so the expectation still holds.
       await inContext(`operation ${index}`, () => check(first.powerLoss(), expectation, flushedOffset))

@@ -52,7 +52,7 @@ export class FilePool {
 /** One file of a pool. */
 export class PooledFile {
   readonly #pool: FilePool
-  #path: string
+  readonly #path: string
   #file: DiskFile | undefined
   #users = 0
   #isPinned = false
@@ -71,11 +71,6 @@ export class PooledFile {
 
   get isDropped(): boolean {
     return this.#isDropped
-  }
-
-  /** The folder was renamed. What is open stays open. */
-  moved(path: string): void {
-    this.#path = path
   }
 
   /** Hands over the open file, at once if it is open already. The user calls {@link release} unless it got an error. */

@@ -41,7 +41,7 @@ export class CorruptEpochCheckpointError extends Error {
 
 export class LeaderEpochFileCache {
   readonly #disk: Disk
-  #folder: string
+  readonly #folder: string
   /** Ascending. */
   #entries: EpochEntry[] = []
   /** Counts changes, so that a flush knows whether it wrote the newest state. */
@@ -167,11 +167,6 @@ export class LeaderEpochFileCache {
     if (this.#entries.length === 0) return
     this.#entries = []
     this.#version++
-  }
-
-  /** The log's folder has another name now. */
-  updateFolder(folder: string): void {
-    this.#folder = folder
   }
 
   /** Whether the file lacks a change. */

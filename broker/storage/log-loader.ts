@@ -13,6 +13,9 @@ import { scanSegment } from './segment-scan.ts'
 import type { OffsetRange, UnifiedLogDependencies } from './log-parts.ts'
 import { UnifiedLog } from './unified-log.ts'
 
+/** A longer tail is worth a checkpoint before the log is served. */
+const CHECKPOINT_AT_ONCE_BYTES = 1024 * 1024
+
 export const PARTITION_METADATA = 'partition.metadata'
 
 export interface LoadInput {
@@ -76,12 +79,15 @@ export async function loadLog(input: LoadInput, dependencies: UnifiedLogDependen
       logEndOffset,
       highWatermark: input.highWatermark,
       recoveryPoint: Math.min(trustedEnd, logEndOffset),
+      // The process that ended may have made a segment file and not got to the sync of the folder.
+      isFolderSynced: clean !== undefined,
       lostBelowRecoveryPoint,
     },
     dependencies,
   )
-  // What was recovered is on disk; with its indexes and producer state there too, the next start need not look at it.
-  if (log.needsCheckpoint || epochs.isDirty) await log.checkpoint()
+  // What was recovered is on disk; with its indexes and producer state there too, the next start need not look at it. For
+  // a short tail that can wait for the checkpoints of every day: thousands of logs may have one.
+  if (log.needsCheckpoint && end.checkedBytes > CHECKPOINT_AT_ONCE_BYTES) await log.checkpoint()
   return log
 }
 
@@ -112,6 +118,7 @@ export async function newLog(
       logEndOffset: 0,
       highWatermark: 0,
       recoveryPoint: 0,
+      isFolderSynced: true,
       lostBelowRecoveryPoint: undefined,
     },
     dependencies,
@@ -191,7 +198,7 @@ async function readEnd(segments: LogSegment[], config: LogConfig): Promise<Recov
   const { isComplete } = await active.restore(Infinity, config.indexIntervalBytes, (buffer, position) => {
     logEndOffset = recordBatch.nextOffset(buffer, position)
   })
-  return isComplete ? { segments, logEndOffset, gap: undefined, removedSegments: [] } : undefined
+  return isComplete ? { segments, logEndOffset, checkedBytes: 0, gap: undefined, removedSegments: [] } : undefined
 }
 
 async function recover(
@@ -212,6 +219,7 @@ async function recover(
     recoveryPoint: input.recoveryPoint,
     indexIntervalBytes: input.config.indexIntervalBytes,
     epochs,
+    rewriteInPlaceBytes: dependencies.rewriteInPlaceBytes,
     // Compaction leaves gaps on purpose.
     mayHaveGaps: input.config.cleanupPolicy.compact,
     logger,

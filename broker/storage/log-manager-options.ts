@@ -38,6 +38,8 @@ export interface LogManagerOptions {
   readonly freeSpaceCheckIntervalMs?: number
   /** A log is checkpointed after so many bytes, whatever the interval. */
   readonly checkpointBytes?: number
+  /** After an unclean stop, a tail up to this is written again where it is, a longer one to a new file. */
+  readonly rewriteInPlaceBytes?: number
   readonly tailCacheBytes?: number
   readonly indexCacheBytes?: number
   readonly maxOpenFiles?: number
@@ -54,6 +56,7 @@ const DEFAULT_SETTINGS = {
   flushCheckIntervalMs: 1000,
   freeSpaceCheckIntervalMs: 5000,
   checkpointBytes: 32 * 1024 * 1024,
+  rewriteInPlaceBytes: 256 * 1024,
   tailCacheBytes: 32 * 1024 * 1024,
   indexCacheBytes: 64 * 1024 * 1024,
   maxOpenFiles: 4096,
@@ -68,6 +71,7 @@ export function settingsOf(options: LogManagerOptions): LogManagerSettings {
     flushCheckIntervalMs: options.flushCheckIntervalMs ?? DEFAULT_SETTINGS.flushCheckIntervalMs,
     freeSpaceCheckIntervalMs: options.freeSpaceCheckIntervalMs ?? DEFAULT_SETTINGS.freeSpaceCheckIntervalMs,
     checkpointBytes: options.checkpointBytes ?? DEFAULT_SETTINGS.checkpointBytes,
+    rewriteInPlaceBytes: options.rewriteInPlaceBytes ?? DEFAULT_SETTINGS.rewriteInPlaceBytes,
     tailCacheBytes: options.tailCacheBytes ?? DEFAULT_SETTINGS.tailCacheBytes,
     indexCacheBytes: options.indexCacheBytes ?? DEFAULT_SETTINGS.indexCacheBytes,
     maxOpenFiles: options.maxOpenFiles ?? DEFAULT_SETTINGS.maxOpenFiles,

@@ -115,6 +115,7 @@ export class LogManager {
         recoveryPointMoved: () => this.#recoveryPointMoved(),
       },
       checkpointBytes: this.#settings.checkpointBytes,
+      rewriteInPlaceBytes: this.#settings.rewriteInPlaceBytes,
     }
   }
 

@@ -44,6 +44,8 @@ export interface UnifiedLogDependencies {
   readonly host: LogHost
   /** A checkpoint is made after so many bytes, to bound what a recovery reads. */
   readonly checkpointBytes: number
+  /** A recovery writes a tail up to this again where it is, a longer one to a new file. */
+  readonly rewriteInPlaceBytes: number
 }
 
 /** The files of a log, and what of them is in memory. */
@@ -64,6 +66,8 @@ export interface LogState extends LogParts {
   readonly logEndOffset: number
   readonly highWatermark: number
   readonly recoveryPoint: number
+  /** Whether all files are known to be in the folder durably. */
+  readonly isFolderSynced: boolean
   readonly lostBelowRecoveryPoint: OffsetRange | undefined
 }
 

@@ -101,15 +101,27 @@ describe('recovery of a log', () => {
   })
 
   it('starts on a full disk: the good tail stays in place', async () => {
-    const { disk, content } = await killed(2, 3)
-    disk.setFault((call) => (call.operation === 'writev' && call.path.endsWith('.recovered') ? 'ENOSPC' : undefined))
-    const log = await openLog(await openManager(disk, { config }), config)
-    assert.deepEqual(await readAll(log), content)
-    assert.equal(log.epochForOffset(8), 1)
-    append(log, batchOf(1), 3)
-    await log.flush()
-    const again = await openLog(await openManager(disk.powerLoss(), { config }), config)
-    assert.deepEqual((await readAll(again)).subarray(0, content.length), content)
+    for (const rewriteInPlaceBytes of [0, 1_000_000]) {
+      for (const checkpointed of [0, 2]) {
+        const { disk, content } = await killed(checkpointed, 5 - checkpointed)
+        const full = rewriteInPlaceBytes === 0 ? '.recovered' : '.log'
+        let refused = 0
+        disk.setFault((call) => {
+          if (call.operation !== 'writev' || !call.path.endsWith(full)) return undefined
+          refused++
+          return 'ENOSPC'
+        })
+        const log = await openLog(await openManager(disk, { config, rewriteInPlaceBytes }), config)
+        assert.equal(refused, 1)
+        disk.setFault(undefined)
+        assert.deepEqual(await readAll(log), content)
+        assert.equal(log.epochForOffset(8), 1)
+        append(log, batchOf(1), 3)
+        await log.flush()
+        const again = await openLog(await openManager(disk.powerLoss(), { config }), config)
+        assert.deepEqual((await readAll(again)).subarray(0, content.length), content)
+      }
+    }
   })
 
   it('reads the leader epochs from the batches if their file is unreadable', async () => {

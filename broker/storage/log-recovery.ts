@@ -3,17 +3,20 @@
  * good tail to new files.
  *
  * Why the tail is written anew: what a killed process has written may be in the page cache only, and after a failed fsync
- * the kernel calls pages clean that the disk never got, so a second fsync proves nothing. New bytes in a new file do.
+ * the kernel calls pages clean that the disk never got, so a second fsync proves nothing. Bytes that are written once more
+ * do: their pages are dirty again, and the fsync that follows has to bring them to the disk, or fail.
  *
  * Steps, for each segment from the one that holds the recovery point on:
  * 1. Find the position of the recovery point (its index entries below are trusted, as they were durable before it moved).
- * 2. Check the batches that follow (CRC, offsets and leader epochs don't go back), writing the good ones to a temporary
- *    file; fsync it; rename it to the segment of the first offset it may hold; fsync the folder.
+ * 2. Check the batches that follow (CRC, offsets and leader epochs don't go back). A short tail is written again where it
+ *    is and synced; this is what thousands of logs with a few new records each cost at a start. A longer one goes to a
+ *    temporary file, so that a bad place of the disk is left behind: fsync, rename to the segment of the first offset
+ *    that it may hold, fsync of the folder.
  * 3. Cut the older segment at the position, and fsync it. A crash before leaves both; so at each unclean start the segment
  *    before the one that holds the recovery point is cut where that one starts.
  * 4. Behind the first bad byte everything goes, later segments included, the newest first.
  */
-import type { Disk, DiskFile } from '../../common/disk.ts'
+import type { Disk } from '../../common/disk.ts'
 import type { Logger } from '../../common/logger.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 import { datasync, writeFully } from './disk-calls.ts'
@@ -35,6 +38,8 @@ export interface RecoveryInput {
   readonly indexIntervalBytes: number
   /** Holds nothing at or past the recovery point; gets what the batches say. */
   readonly epochs: LeaderEpochFileCache
+  /** A tail up to this is written again where it is. */
+  readonly rewriteInPlaceBytes: number
   /** Offsets may be missing between batches. */
   readonly mayHaveGaps: boolean
   readonly logger: Logger
@@ -43,6 +48,8 @@ export interface RecoveryInput {
 export interface RecoveredLog {
   readonly segments: LogSegment[]
   readonly logEndOffset: number
+  /** Bytes of the tail that were checked. */
+  readonly checkedBytes: number
   /** Offsets below the recovery point that are missing though what follows is there. */
   readonly gap: OffsetRange | undefined
   /** Base offsets of the segments that were removed because they lay behind bytes that are bad. */
@@ -59,6 +66,7 @@ class Recovery {
   readonly #disk: Disk
   readonly #kept: LogSegment[] = []
   #logEndOffset = 0
+  #checkedBytes = 0
   #gap: OffsetRange | undefined
   readonly #removedSegments: number[] = []
 
@@ -92,6 +100,7 @@ class Recovery {
     return {
       segments: this.#kept,
       logEndOffset: this.#logEndOffset,
+      checkedBytes: this.#checkedBytes,
       gap: this.#gap,
       removedSegments: this.#removedSegments,
     }
@@ -142,48 +151,62 @@ class Recovery {
   }
 
   async #rewriteTail(segment: LogSegment, position: number, nextBaseOffset: number): Promise<string | undefined> {
-    const isWhole = position === 0
-    const baseOffset = isWhole ? segment.baseOffset : this.#logEndOffset
-    const temporary = `${this.#input.folder}/${segmentFileName(baseOffset, RECOVERY_SUFFIX)}`
-    await this.#disk.remove(temporary)
-    let copy: DiskFile | undefined
+    const startOffset = this.#logEndOffset
+    const isShort = segment.writtenBytes - position <= this.#input.rewriteInPlaceBytes
     try {
-      copy = await this.#disk.open(temporary, 'create')
-      const checked = await this.#checkTail(segment, position, nextBaseOffset, baseOffset, copy)
-      await datasync(copy)
-      await copy.close()
-      copy = undefined
-      await this.#replace(segment, position, checked.recovered, temporary)
-      return checked.problem
+      if (isShort) return await this.#checkInPlace(segment, position, nextBaseOffset, true)
+      return await this.#copyTail(segment, position, nextBaseOffset)
     } catch (error) {
-      await copy?.close().catch(() => undefined)
       if (!isNoSpace(error)) throw error
       // A full disk must not keep a broker from starting. The tail stays where it is; an fsync is the best there is.
       this.#input.logger.warn(
         { topicPartition: this.#input.topicPartition },
         'no space to write the recovered tail anew; it is synced in place',
       )
-      await this.#disk.remove(temporary)
-      return await this.#keepInPlace(segment, position, nextBaseOffset, baseOffset)
+      this.#logEndOffset = startOffset
+      // The attempt that failed has noted epochs of the very batches that are read again now.
+      this.#input.epochs.truncateFromEnd(startOffset)
+      if (isShort && position > 0) await segment.restore(startOffset, this.#input.indexIntervalBytes)
+      return await this.#checkInPlace(segment, position, nextBaseOffset, false)
     }
   }
 
-  /** Checks the tail of `segment`, copying what is good. */
+  async #copyTail(segment: LogSegment, position: number, nextBaseOffset: number): Promise<string | undefined> {
+    const target = this.#newSegment(segment, position === 0 ? segment.baseOffset : this.#logEndOffset)
+    const temporary = `${this.#input.folder}/${segmentFileName(target.baseOffset, RECOVERY_SUFFIX)}`
+    const copy = await this.#disk.open(temporary, 'create')
+    try {
+      let copiedBytes = 0
+      const { problem } = await this.#checkTail(segment, position, nextBaseOffset, target, async (bytes) => {
+        await writeFully(copy, [bytes], copiedBytes)
+        copiedBytes += bytes.length
+      })
+      await datasync(copy)
+      await copy.close()
+      await this.#replace(segment, position, target, temporary)
+      return problem
+    } catch (error) {
+      await copy.close().catch(() => undefined)
+      await this.#disk.remove(temporary)
+      throw error
+    }
+  }
+
+  /** Checks the tail of `segment`, notes in `target` what is good, and hands it to `write`. */
   async #checkTail(
     segment: LogSegment,
     fromPosition: number,
     nextBaseOffset: number,
-    baseOffset: number,
-    copy: DiskFile | undefined,
-    target: LogSegment = this.#newSegment(segment, baseOffset),
-  ): Promise<{ recovered: LogSegment; endPosition: number; problem: string | undefined }> {
+    target: LogSegment,
+    write: ((bytes: Buffer) => Promise<void>) | undefined,
+  ): Promise<{ endPosition: number; problem: string | undefined }> {
     const { epochs, indexIntervalBytes } = this.#input
-    let copiedBytes = 0
+    const tailEnd = segment.writtenBytes
     let refusal: string | undefined
     const result = await segment.withFile((file) =>
       scanSegment(file, {
         fromPosition,
-        endPosition: segment.writtenBytes,
+        endPosition: tailEnd,
         verifyCrc: true,
         visit: (buffer, position) => {
           refusal = this.#refusalOf(buffer, position, nextBaseOffset, target)
@@ -196,17 +219,14 @@ class Recovery {
           this.#logEndOffset = recordBatch.nextOffset(buffer, position)
           return true
         },
-        visitRun: async (bytes) => {
-          if (copy !== undefined) await writeFully(copy, [bytes], copiedBytes)
-          copiedBytes += bytes.length
-        },
+        ...(write === undefined ? {} : { visitRun: write }),
       }),
     )
+    this.#checkedBytes += tailEnd - fromPosition
     target.writtenBytes = target.sizeBytes
     target.durableBytes = target.sizeBytes
     const isOverlap = refusal === OVERLAP
     return {
-      recovered: target,
       endPosition: result.endPosition,
       problem: isOverlap ? undefined : (refusal ?? result.problem),
     }
@@ -249,32 +269,44 @@ class Recovery {
     this.#kept.push(recovered)
   }
 
-  async #keepInPlace(
+  /** Leaves the good part of the tail in its file, written once more or only synced. */
+  async #checkInPlace(
     segment: LogSegment,
     position: number,
     nextBaseOffset: number,
-    startOffset: number,
+    mustRewrite: boolean,
   ): Promise<string | undefined> {
-    let target = segment
-    if (position > 0) {
-      this.#logEndOffset = startOffset
-      segment.sizeBytes = position
-    } else {
-      target = this.#newSegment(segment, segment.baseOffset)
-      this.#logEndOffset = startOffset
-    }
-    // The attempt that failed has noted epochs of the very batches that are read again now.
-    this.#input.epochs.truncateFromEnd(this.#logEndOffset)
-    const checked = await this.#checkTail(segment, position, nextBaseOffset, segment.baseOffset, undefined, target)
-    await segment.withFile(async (file) => {
-      await file.truncate(checked.endPosition)
+    const { writtenBytes } = segment
+    if (position === 0) segment.assumeNoIndexes()
+    segment.sizeBytes = position
+    segment.maxTimestamp ??= -1
+    const problem = await segment.withFile(async (file) => {
+      let rewrittenTo = position
+      const rewrite = async (bytes: Buffer): Promise<void> => {
+        await writeFully(file, [bytes], rewrittenTo)
+        rewrittenTo += bytes.length
+      }
+      const checked = await this.#checkTail(
+        segment,
+        position,
+        nextBaseOffset,
+        segment,
+        mustRewrite ? rewrite : undefined,
+      )
+      if (checked.endPosition < writtenBytes) await file.truncate(checked.endPosition)
       await datasync(file)
+      return checked.problem
     })
-    if (position === 0) {
-      await segment.file.drop()
-      this.#kept.push(target)
+    if (position > 0) return problem
+    // With bytes below the recovery point, its entry in the folder was durable before that moved past it.
+    if (segment.sizeBytes > 0 || this.#kept.length === 0) {
+      await this.#disk.syncFolder(this.#input.folder)
+      this.#kept.push(segment)
+    } else {
+      await segment.remove()
+      await this.#disk.syncFolder(this.#input.folder)
     }
-    return checked.problem
+    return problem
   }
 
   async #cut(segment: LogSegment, position: number): Promise<void> {

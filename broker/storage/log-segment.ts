@@ -40,7 +40,7 @@ export class LogSegment {
   readonly baseOffset: number
   readonly file: PooledFile
   readonly #disk: Disk
-  #folder: string
+  readonly #folder: string
   /** Whether the `.log` file was made. */
   isOnDisk: boolean
   sizeBytes: number
@@ -127,11 +127,6 @@ export class LogSegment {
 
   path(suffix: SegmentSuffix): string {
     return `${this.#folder}/${segmentFileName(this.baseOffset, suffix)}`
-  }
-
-  moved(folder: string): void {
-    this.#folder = folder
-    this.file.moved(this.path('.log'))
   }
 
   /** Whether a batch that ends at `lastOffset` can be indexed here. */

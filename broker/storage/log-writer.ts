@@ -42,6 +42,8 @@ export interface LogWriterOptions {
   readonly folder: string
   readonly logEndOffset: number
   readonly flushMessages: number
+  /** Whether the files that are there are in the folder durably; if not, the first flush syncs it. */
+  readonly isFolderSynced: boolean
 }
 
 const MAX_VECTOR_BYTES = 8 * 1024 * 1024
@@ -56,7 +58,7 @@ interface Waiter {
 export class LogWriter {
   readonly #disk: Disk
   readonly #events: LogWriterEvents
-  #folder: string
+  readonly #folder: string
   #logEndOffset: number
   #durableOffset: number
   #flushMessages: number
@@ -73,7 +75,7 @@ export class LogWriter {
   /** Segments with bytes that were written and not fsynced, in offset order. */
   #dirty: LogSegment[] = []
   /** A file was made since the folder was synced. */
-  #isFolderDirty = false
+  #isFolderDirty: boolean
   #isFlushing = false
   #flushTarget = 0
   #flushBytes = 0
@@ -92,6 +94,7 @@ export class LogWriter {
     this.#logEndOffset = options.logEndOffset
     this.#durableOffset = options.logEndOffset
     this.#flushMessages = options.flushMessages
+    this.#isFolderDirty = !options.isFolderSynced
   }
 
   get logEndOffset(): number {
@@ -109,15 +112,6 @@ export class LogWriter {
   setFlushMessages(flushMessages: number): void {
     this.#flushMessages = flushMessages
     this.#flushIfDue()
-  }
-
-  moved(folder: string): void {
-    this.#folder = folder
-  }
-
-  /** A file was made in the folder by another hand. */
-  noteFolderDirty(): void {
-    this.#isFolderDirty = true
   }
 
   enqueue(append: QueuedAppend): void {

@@ -67,7 +67,7 @@ interface TxnMetadata {
 
 export class ProducerStateManager {
   readonly #options: ProducerStateManagerOptions
-  #folder: string
+  readonly #folder: string
   readonly #producers = new Map<number, ProducerStateEntry>()
   /** Open transactions by their first offset; ascending, since a transaction begins at the log's end. */
   readonly #ongoingTxns = new Map<number, TxnMetadata>()
@@ -317,11 +317,6 @@ export class ProducerStateManager {
   /** Deletes the snapshot at `offset`, if there is one: its segment is deleted. */
   async deleteSnapshot(offset: number): Promise<void> {
     await this.#deleteSnapshots((snapshotOffset) => snapshotOffset === offset)
-  }
-
-  /** The log's folder has another name now. */
-  updateFolder(folder: string): void {
-    this.#folder = folder
   }
 
   #prepareUpdate(producerId: number, origin: ProducerAppendOrigin): ProducerAppendInfo {

@@ -97,6 +97,7 @@ export class UnifiedLog {
       folder,
       logEndOffset: state.logEndOffset,
       flushMessages: state.config.flushMessages,
+      isFolderSynced: state.isFolderSynced,
       events: {
         onWritten: (append) => this.#onWritten(append),
         onProgress: () => dependencies.listener.onProgress(this),
