@@ -82,6 +82,27 @@ describe('the data path of a broker', () => {
     assert.equal((await fetch(4)).errorCode, ErrorCode.OFFSET_OUT_OF_RANGE)
   })
 
+  it('gives every record its own bytes, though requests, disk and readers use the same memory again and again', async () => {
+    cluster = await TestCluster.start({ config: { 'log.segment.bytes': '1048576' } })
+    await cluster.createTopic('t')
+    // More than the tail cache holds, in batches of all sizes, so that blocks go round many times.
+    const valueOf = (i: number): string => `${i}:`.padEnd(1 + ((i * 7919) % 60_000), String.fromCharCode(97 + (i % 26)))
+    const count = 2000
+    for (let i = 0; i < count; i += 10) {
+      const sent = Array.from({ length: 10 }, (_, j) =>
+        produce(batch([valueOf(i + j)]), { acks: j % 2 === 0 ? -1 : 1 }),
+      )
+      for (const [j, result] of (await Promise.all(sent)).entries()) assert.equal(result.baseOffset, i + j)
+      assert.deepEqual(valuesOf(await fetch(i, { maxBytes: 1 })), [valueOf(i)])
+    }
+    let offset = 0
+    while (offset < count) {
+      const values = valuesOf(await fetch(offset, { maxBytes: 300_000 }))
+      assert.ok(values.length > 0)
+      for (const value of values) assert.ok(value === valueOf(offset++), `the record at ${offset - 1} is another one`)
+    }
+  }).timeout(60_000)
+
   it('answers acks=0 not at all, but appends', async () => {
     cluster = await TestCluster.start()
     await cluster.createTopic('t')

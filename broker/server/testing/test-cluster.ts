@@ -2,6 +2,7 @@
  * A whole cluster of one broker in memory: the real controllers, store, log and handlers on a disk in memory, without
  * sockets. Requests go in and responses come out as frames, so that the codec is part of what is tested.
  */
+import { releaseAll } from '../../../common/block-pool.ts'
 import { systemClock } from '../../../common/clock.ts'
 import { silentLogger, type Logger } from '../../../common/logger.ts'
 import { SeededRandom } from '../../../common/random.ts'
@@ -171,10 +172,14 @@ export class TestCluster {
     processor = this.broker.processor,
   ): Promise<Buffer | null> {
     const frame = Buffer.concat(encodeRequest(request, version, ++this.#correlationId, 'test', body)).subarray(4)
-    const { promise, resolve } = Promise.withResolvers<readonly Uint8Array[] | null>()
-    const outcome = processor.process(frame, connection, TEST_LISTENER, resolve)
+    const { promise, resolve } = Promise.withResolvers<Buffer | null>()
+    const outcome = processor.process(frame, connection, TEST_LISTENER, (buffers, blocks) => {
+      resolve(buffers === null ? null : Buffer.concat(buffers).subarray(4))
+      releaseAll(blocks)
+    })
+    // As on a real connection: the memory of a request is used again as soon as its handler was called.
+    frame.fill(0xee)
     if (typeof outcome === 'string') throw new Error(outcome)
-    const buffers = await promise
-    return buffers === null ? null : Buffer.concat(buffers).subarray(4)
+    return promise
   }
 }
