@@ -18,6 +18,8 @@ export class Witness {
   readonly #producer: RawClient
   readonly #consumer: RawClient
   #isStopping = false
+  /** A record may still be acknowledged after the stop. */
+  #isProducing = true
   #acknowledged = 0
   #consumed = 0
   #worstMs = 0
@@ -28,7 +30,8 @@ export class Witness {
   private constructor(producer: RawClient, consumer: RawClient) {
     this.#producer = producer
     this.#consumer = consumer
-    this.#running = Promise.all([this.#guard(() => this.#produce()), this.#guard(() => this.#consume())])
+    const producing = this.#guard(() => this.#produce()).finally(() => (this.#isProducing = false))
+    this.#running = Promise.all([producing, this.#guard(() => this.#consume())])
   }
 
   /** The topic must exist. */
@@ -95,7 +98,7 @@ export class Witness {
   }
 
   async #consume(): Promise<void> {
-    while (!this.#isStopping || this.#consumed < this.#acknowledged) {
+    while (this.#isProducing || this.#consumed < this.#acknowledged) {
       const { responses } = await this.#consumer.call([fetchRequest, fetchResponse], 12, {
         maxWaitMs: 100,
         minBytes: 1,
