@@ -43,6 +43,8 @@ export interface LogManagerOptions {
   readonly tailCacheBytes?: number
   readonly indexCacheBytes?: number
   readonly maxOpenFiles?: number
+  /** Size of the memory blocks that records live in. */
+  readonly blockBytes?: number
 }
 
 export interface LogManagerListener extends LogListener {
@@ -60,6 +62,8 @@ const DEFAULT_SETTINGS = {
   tailCacheBytes: 32 * 1024 * 1024,
   indexCacheBytes: 64 * 1024 * 1024,
   maxOpenFiles: 4096,
+  /** Holds what a consumer asks for at a time by default (1 MiB), and what is read beyond that to find it. */
+  blockBytes: 1024 * 1024 + 32 * 1024,
 } as const
 
 export type LogManagerSettings = { readonly [K in keyof typeof DEFAULT_SETTINGS]: number }
@@ -75,5 +79,6 @@ export function settingsOf(options: LogManagerOptions): LogManagerSettings {
     tailCacheBytes: options.tailCacheBytes ?? DEFAULT_SETTINGS.tailCacheBytes,
     indexCacheBytes: options.indexCacheBytes ?? DEFAULT_SETTINGS.indexCacheBytes,
     maxOpenFiles: options.maxOpenFiles ?? DEFAULT_SETTINGS.maxOpenFiles,
+    blockBytes: options.blockBytes ?? DEFAULT_SETTINGS.blockBytes,
   }
 }

@@ -32,8 +32,6 @@ import { RecordArena } from './record-arena.ts'
 import { TailCache } from './tail-cache.ts'
 import type { UnifiedLog } from './unified-log.ts'
 
-/** Holds what a consumer asks for at a time by default (1 MiB), and what is read beyond that to find it. */
-const BLOCK_BYTES = 1024 * 1024 + 32 * 1024
 const MAX_FREE_BLOCKS = 16
 /** Folders that are loaded at the same time. */
 const CONCURRENT_LOADS = 64
@@ -95,7 +93,7 @@ export class LogManager {
       clock,
       timers,
     )
-    const blocks = new BlockPool({ blockBytes: BLOCK_BYTES, maxFreeBlocks: MAX_FREE_BLOCKS })
+    const blocks = new BlockPool({ blockBytes: this.#settings.blockBytes, maxFreeBlocks: MAX_FREE_BLOCKS })
     this.#logDependencies = {
       pool: this.#pool,
       tailCache: new TailCache(this.#settings.tailCacheBytes),

@@ -233,6 +233,10 @@ export class LogWriter {
     if (file === undefined) {
       this.#isWriting = false
       this.fail(error ?? new Error('no file'))
+    } else if (this.#failure !== undefined) {
+      // It failed while the file was being opened.
+      this.#isWriting = false
+      this.#vectorSegment?.file.release()
     } else if (this.#vector.length === 0) {
       this.#written(null)
     } else {

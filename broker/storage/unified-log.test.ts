@@ -232,6 +232,47 @@ describe('UnifiedLog: reads', () => {
   })
 })
 
+describe('UnifiedLog: memory', () => {
+  it('keeps nothing of the memory that an append came in', async () => {
+    for (const compression of ['producer', 'gzip'] as const) {
+      const config = { compression: { type: compression }, segmentBytes: 900, indexIntervalBytes: 100 }
+      const { disk, log } = await fresh(config)
+      const appended: Buffer[] = []
+      for (let i = 0; i < 12; i++) {
+        const timestamp = 1000 + i * 10
+        const sequence = { producerId: 3, producerEpoch: 0, baseSequence: i * 2 }
+        const batch = batchOf(2, { firstValue: i, valueBytes: 60, timestamp, ...sequence })
+        append(log, batch, i >> 2)
+        appended.push(Buffer.from(batch))
+        batch.fill(0xee)
+      }
+      await log.flush()
+      const content = await readAll(log)
+      if (compression === 'producer') assert.deepEqual(content, Buffer.concat(appended))
+      assert.equal(
+        [...recordBatch.batchPositions(content)].every((at) => recordBatch.isValid(content, at)),
+        true,
+      )
+      assert.equal((await log.offsetForTimestamp(1055))?.offset, 12)
+      assert.deepEqual([log.epochForOffset(9), log.latestEpoch], [1, 2])
+      const repeated = batchOf(2, { producerId: 3, producerEpoch: 0, baseSequence: 20 })
+      const again = log.appendAsLeader(repeated, { leaderEpoch: 2 })
+      assert.ok(again.ok && again.isDuplicate && again.info.firstOffset === 20)
+      const reopened = await openLog(await openManager(disk.powerLoss(), { config }), config)
+      assert.deepEqual(await readAll(reopened), content)
+    }
+    const { log } = await fresh({ segmentBytes: 400 })
+    const sent = Buffer.concat(
+      [0, 1, 2, 3, 4].map((i) => batchOf(1, { baseOffset: i, partitionLeaderEpoch: 0, valueBytes: 90 })),
+    )
+    const received = Buffer.from(sent)
+    assert.ok(log.appendAsFollower(received, 0).ok)
+    received.fill(0xee)
+    await log.flush()
+    assert.deepEqual(await readAll(log), sent)
+  })
+})
+
 describe('UnifiedLog: byte estimates', () => {
   /** Small batches, a few huge ones, small ones again; where each begins and how many bytes it has. */
   async function skewed(
@@ -418,6 +459,26 @@ describe('UnifiedLog: failures and truncation', () => {
       assert.ok((await openLog(again)).logEndOffset >= 2)
     })
   }
+
+  it('writes nothing any more once it failed, not even what waited for its file to be opened', async () => {
+    const calls: string[] = []
+    const disk = new MemoryDisk({
+      fault: (call) => {
+        if (call.path.endsWith('.log')) calls.push(call.operation)
+        return undefined
+      },
+    })
+    const { log } = await fresh({}, { disk })
+    calls.length = 0
+    append(log, batchOf(1))
+    while (calls.length === 0) await Promise.resolve()
+    assert.deepEqual(calls, ['open'])
+    log.fail(new Error('another log could not write'))
+    for (let i = 0; i < 50; i++) await Promise.resolve()
+    assert.deepEqual(calls, ['open'])
+    await log.abandon()
+    assert.deepEqual(calls, ['open', 'close'])
+  })
 
   it('truncates only after the fsync under way, which counts for nothing that is cut off', async () => {
     const held: (() => void)[] = []
