@@ -54,7 +54,9 @@ export class LogReadPath {
 
   /** Batches were written. The caller's reference to the block goes over to the cache. */
   written(records: Buffer, nextOffset: number, block: Block): void {
-    this.#tail.add(records, nextOffset, block)
+    // What was still being written when the log was closed: nobody reads it.
+    if (this.#state === 'closed') block.release()
+    else this.#tail.add(records, nextOffset, block)
   }
 
   truncationBegins(): void {

@@ -5,52 +5,43 @@
  * It lives in memory in the form of the file. Entries that are not in the file yet are its tail; see `LogSegment`.
  */
 import { invariant } from '../../common/invariant.ts'
+import { IndexEntries } from './index-entries.ts'
 
 export const OFFSET_INDEX_ENTRY_BYTES = 8
 
-const EMPTY = Buffer.alloc(0)
-const FIRST_CAPACITY = 32 * OFFSET_INDEX_ENTRY_BYTES
-
 export class OffsetIndex {
   readonly #baseOffset: number
-  #buffer: Buffer
-  #sizeBytes: number
+  readonly #entries: IndexEntries
 
   /** `content`: the bytes of the file, which the index owns from now on. */
-  constructor(baseOffset: number, content: Buffer = EMPTY) {
+  constructor(baseOffset: number, content?: Buffer) {
     this.#baseOffset = baseOffset
-    this.#buffer = content
-    this.#sizeBytes = content.length - (content.length % OFFSET_INDEX_ENTRY_BYTES)
+    this.#entries = new IndexEntries(OFFSET_INDEX_ENTRY_BYTES, content)
   }
 
   get entryCount(): number {
-    return this.#sizeBytes / OFFSET_INDEX_ENTRY_BYTES
+    return this.#entries.count
   }
 
   get sizeBytes(): number {
-    return this.#sizeBytes
+    return this.#entries.sizeBytes
   }
 
   /** The last offset that is indexed; `baseOffset - 1` when none is. */
   get lastOffset(): number {
-    return this.#sizeBytes === 0 ? this.#baseOffset - 1 : this.#offsetAt(this.entryCount - 1)
+    return this.#entries.count === 0 ? this.#baseOffset - 1 : this.#offsetAt(this.entryCount - 1)
   }
 
   /** The position of the last entry; 0 when there is none. */
   get lastPosition(): number {
-    return this.#sizeBytes === 0 ? 0 : this.#positionAt(this.entryCount - 1)
+    return this.#entries.count === 0 ? 0 : this.#positionAt(this.entryCount - 1)
   }
 
   append(offset: number, position: number): void {
     invariant(offset > this.lastOffset, `index offsets must grow: ${offset} after ${this.lastOffset}`)
-    if (this.#sizeBytes + OFFSET_INDEX_ENTRY_BYTES > this.#buffer.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, this.#buffer.length * 2))
-      this.#buffer.copy(grown, 0, 0, this.#sizeBytes)
-      this.#buffer = grown
-    }
-    this.#buffer.writeInt32BE(offset - this.#baseOffset, this.#sizeBytes)
-    this.#buffer.writeInt32BE(position, this.#sizeBytes + 4)
-    this.#sizeBytes += OFFSET_INDEX_ENTRY_BYTES
+    const at = this.#entries.add()
+    this.#entries.buffer.writeInt32BE(offset - this.#baseOffset, at)
+    this.#entries.buffer.writeInt32BE(position, at + 4)
   }
 
   /** The position from which a scan finds the batch that holds `offset`: that of the last batch that ends at or before. */
@@ -77,7 +68,7 @@ export class OffsetIndex {
 
   /** Removes the entries at or above `offset`. */
   truncateTo(offset: number): void {
-    this.#sizeBytes = (this.#floor(offset - 1) + 1) * OFFSET_INDEX_ENTRY_BYTES
+    this.#entries.truncateTo(this.#floor(offset - 1) + 1)
   }
 
   /** Whether offsets and positions grow and stay within a segment of `segmentSizeBytes`. */
@@ -94,21 +85,14 @@ export class OffsetIndex {
     return true
   }
 
-  /** The bytes of the file from `fromBytes`: a copy, since truncation and appends change the buffer in place. */
+  /** The bytes of the file from `fromBytes`: a copy. */
   content(fromBytes = 0): Buffer {
-    return Buffer.from(this.#buffer.subarray(fromBytes, this.#sizeBytes))
+    return this.#entries.content(fromBytes)
   }
 
   /** The last entry whose offset is at most `offset`; -1 when there is none. */
   #floor(offset: number): number {
-    let low = 0
-    let high = this.entryCount - 1
-    while (low <= high) {
-      const middle = (low + high) >>> 1
-      if (this.#offsetAt(middle) <= offset) low = middle + 1
-      else high = middle - 1
-    }
-    return high
+    return this.#entries.lastWhere((entry) => this.#offsetAt(entry) <= offset)
   }
 
   #entry(entry: number): { offset: number; position: number } | undefined {
@@ -117,10 +101,10 @@ export class OffsetIndex {
   }
 
   #offsetAt(entry: number): number {
-    return this.#baseOffset + this.#buffer.readInt32BE(entry * OFFSET_INDEX_ENTRY_BYTES)
+    return this.#baseOffset + this.#entries.buffer.readInt32BE(entry * OFFSET_INDEX_ENTRY_BYTES)
   }
 
   #positionAt(entry: number): number {
-    return this.#buffer.readInt32BE(entry * OFFSET_INDEX_ENTRY_BYTES + 4)
+    return this.#entries.buffer.readInt32BE(entry * OFFSET_INDEX_ENTRY_BYTES + 4)
   }
 }

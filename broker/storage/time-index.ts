@@ -4,54 +4,45 @@
  *
  * It lives in memory in the form of the file. Entries that are not in the file yet are its tail; see `LogSegment`.
  */
+import { IndexEntries } from './index-entries.ts'
 import { readInt64, writeInt64 } from '../protocol/records/record-batch.ts'
 
 export const TIME_INDEX_ENTRY_BYTES = 12
 
-const EMPTY = Buffer.alloc(0)
-const FIRST_CAPACITY = 32 * TIME_INDEX_ENTRY_BYTES
-
 export class TimeIndex {
   readonly #baseOffset: number
-  #buffer: Buffer
-  #sizeBytes: number
+  readonly #entries: IndexEntries
 
   /** `content`: the bytes of the file, which the index owns from now on. */
-  constructor(baseOffset: number, content: Buffer = EMPTY) {
+  constructor(baseOffset: number, content?: Buffer) {
     this.#baseOffset = baseOffset
-    this.#buffer = content
-    this.#sizeBytes = content.length - (content.length % TIME_INDEX_ENTRY_BYTES)
+    this.#entries = new IndexEntries(TIME_INDEX_ENTRY_BYTES, content)
   }
 
   get entryCount(): number {
-    return this.#sizeBytes / TIME_INDEX_ENTRY_BYTES
+    return this.#entries.count
   }
 
   get sizeBytes(): number {
-    return this.#sizeBytes
+    return this.#entries.sizeBytes
   }
 
   /** -1 when there is no entry. */
   get lastTimestamp(): number {
-    return this.#sizeBytes === 0 ? -1 : this.#timestampAt(this.entryCount - 1)
+    return this.#entries.count === 0 ? -1 : this.#timestampAt(this.entryCount - 1)
   }
 
   /** `baseOffset - 1` when there is no entry. */
   get lastOffset(): number {
-    return this.#sizeBytes === 0 ? this.#baseOffset - 1 : this.#offsetAt(this.entryCount - 1)
+    return this.#entries.count === 0 ? this.#baseOffset - 1 : this.#offsetAt(this.entryCount - 1)
   }
 
   /** Adds an entry if it is news: a later timestamp at a later offset. */
   maybeAppend(timestamp: number, offset: number): void {
     if (timestamp <= this.lastTimestamp || offset <= this.lastOffset) return
-    if (this.#sizeBytes + TIME_INDEX_ENTRY_BYTES > this.#buffer.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, this.#buffer.length * 2))
-      this.#buffer.copy(grown, 0, 0, this.#sizeBytes)
-      this.#buffer = grown
-    }
-    writeInt64(this.#buffer, timestamp, this.#sizeBytes)
-    this.#buffer.writeInt32BE(offset - this.#baseOffset, this.#sizeBytes + 8)
-    this.#sizeBytes += TIME_INDEX_ENTRY_BYTES
+    const at = this.#entries.add()
+    writeInt64(this.#entries.buffer, timestamp, at)
+    this.#entries.buffer.writeInt32BE(offset - this.#baseOffset, at + 8)
   }
 
   /**
@@ -59,19 +50,13 @@ export class TimeIndex {
    * is smaller. (An entry of the very timestamp names the first batch that has it only if it is the largest so far.)
    */
   lookup(timestamp: number): number {
-    let low = 0
-    let high = this.entryCount - 1
-    while (low <= high) {
-      const middle = (low + high) >>> 1
-      if (this.#timestampAt(middle) < timestamp) low = middle + 1
-      else high = middle - 1
-    }
+    const high = this.#entries.lastWhere((entry) => this.#timestampAt(entry) < timestamp)
     return high < 0 ? this.#baseOffset : this.#offsetAt(high)
   }
 
   /** Removes the entries at or above `offset`. */
   truncateTo(offset: number): void {
-    while (this.#sizeBytes > 0 && this.lastOffset >= offset) this.#sizeBytes -= TIME_INDEX_ENTRY_BYTES
+    this.#entries.truncateTo(this.#entries.lastWhere((entry) => this.#offsetAt(entry) < offset) + 1)
   }
 
   /** Whether timestamps and offsets grow. */
@@ -89,16 +74,16 @@ export class TimeIndex {
     return true
   }
 
-  /** The bytes of the file from `fromBytes`: a copy, since truncation and appends change the buffer in place. */
+  /** The bytes of the file from `fromBytes`: a copy. */
   content(fromBytes = 0): Buffer {
-    return Buffer.from(this.#buffer.subarray(fromBytes, this.#sizeBytes))
+    return this.#entries.content(fromBytes)
   }
 
   #timestampAt(entry: number): number {
-    return readInt64(this.#buffer, entry * TIME_INDEX_ENTRY_BYTES)
+    return readInt64(this.#entries.buffer, entry * TIME_INDEX_ENTRY_BYTES)
   }
 
   #offsetAt(entry: number): number {
-    return this.#baseOffset + this.#buffer.readInt32BE(entry * TIME_INDEX_ENTRY_BYTES + 8)
+    return this.#baseOffset + this.#entries.buffer.readInt32BE(entry * TIME_INDEX_ENTRY_BYTES + 8)
   }
 }
