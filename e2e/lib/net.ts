@@ -1,29 +1,35 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { randomInt } from 'node:crypto'
+
+/**
+ * Below the ports that systems give to outgoing connections (from 32768 on Linux): a port of a broker that is down for a
+ * moment must not be taken by a client that connects to another.
+ */
+const FIRST_PORT = 15_000
+const LAST_PORT = 32_000
 
 /** A loopback TCP port that was free a moment ago, as are the `count - 1` ports that follow it. */
 export async function freePort(count = 1): Promise<number> {
-  for (let attempt = 0; attempt < 50; attempt++) {
-    const first = await tryListen(0)
-    if (first === undefined || first + count > 65_535) continue
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const first = randomInt(FIRST_PORT, LAST_PORT - count)
     let isFree = true
-    for (let next = first + 1; next < first + count && isFree; next++) isFree = (await tryListen(next)) !== undefined
+    for (let port = first; port < first + count && isFree; port++) isFree = await canListen(port)
     if (isFree) return first
   }
   throw new Error(`found no ${count} free consecutive ports on 127.0.0.1`)
 }
 
-async function tryListen(port: number): Promise<number | undefined> {
+async function canListen(port: number): Promise<boolean> {
   const server = createServer()
   try {
     const isListening = once(server, 'listening')
     server.listen(port, '127.0.0.1')
     await isListening
-    const address = server.address() as AddressInfo
     server.close()
     await once(server, 'close')
-    return address.port
+    return true
   } catch {
-    return undefined
+    return false
   }
 }
