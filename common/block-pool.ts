@@ -67,6 +67,11 @@ export class Block {
   }
 }
 
-export function releaseAll(blocks: readonly Block[]): void {
-  for (const block of blocks) block.release()
+/** Something that is held until it is released once. */
+export interface Releasable {
+  release(): void
+}
+
+export function releaseAll(held: readonly Releasable[]): void {
+  for (const each of held) each.release()
 }

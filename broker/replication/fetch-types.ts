@@ -1,5 +1,3 @@
-import type { Block } from '../../common/block-pool.ts'
-
 /** What a fetch asks of one partition, and what it gets. */
 export interface FetchPartition {
   readonly topicName: string
@@ -22,8 +20,6 @@ export interface FetchPartitionResult {
   /** Where the reader's log parts from this one, if it does. */
   readonly divergingEpoch: { readonly epoch: number; readonly endOffset: number } | undefined
   readonly records: readonly Uint8Array[]
-  /** Where the records lie, with a reference each: to be released once they were sent. */
-  readonly blocks: readonly Block[]
   readonly sizeBytes: number
   readonly abortedTransactions: readonly { readonly producerId: number; readonly firstOffset: number }[]
 }

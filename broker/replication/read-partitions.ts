@@ -1,8 +1,9 @@
 /** One pass over the partitions of a fetch: checks each, reads what there is within the limits. */
-import { type Block, releaseAll } from '../../common/block-pool.ts'
+import { type Block, type Releasable, releaseAll } from '../../common/block-pool.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import type { FetchParams, FetchPartition, FetchPartitionResult } from './fetch-types.ts'
 import type { Partition } from './partition.ts'
+import type { ReadBudget } from './read-budget.ts'
 
 export interface ReadPass {
   /** In the order of the requested partitions. */
@@ -10,6 +11,8 @@ export interface ReadPass {
   readonly sizeBytes: number
   /** Whether something must be told at once: an error or a diverging epoch. */
   readonly isUrgent: boolean
+  /** What the records lie in, and their share of the budget: to be released once they were sent. */
+  readonly held: readonly Releasable[]
 }
 
 const NO_RECORDS: readonly Uint8Array[] = []
@@ -17,20 +20,25 @@ const NO_BLOCKS: readonly Block[] = []
 const NO_TRANSACTIONS: FetchPartitionResult['abortedTransactions'] = []
 
 /**
- * Reads in order until `params.maxBytes` are collected. The first partition that has data gives at least one batch,
+ * Reads in order until `params.maxBytes` are collected, or what the budget has left. The first partition that has data gives at least one batch,
  * however large (KIP-74). Calls `done` once, maybe before it returns.
  */
 export function readPartitions(
   find: (topicName: string, partition: number) => Partition | number,
   wanted: readonly FetchPartition[],
   params: FetchParams,
+  budget: ReadBudget,
   done: (pass: ReadPass) => void,
 ): void {
+  const grant = budget.grant(params.maxBytes)
+  const maxTotalBytes = grant.bytes
+  const held: Releasable[] = [grant]
   const results: FetchPartitionResult[] = []
   let sizeBytes = 0
   let isUrgent = false
-  const take = (result: FetchPartitionResult): void => {
+  const take = (result: FetchPartitionResult, blocks: readonly Block[]): void => {
     results.push(result)
+    held.push(...blocks)
     sizeBytes += result.sizeBytes
     if (result.errorCode !== ErrorCode.NONE || result.divergingEpoch !== undefined) isUrgent = true
   }
@@ -40,9 +48,9 @@ export function readPartitions(
       if (request === undefined) break
       let isInCall = true
       let isRead = false
-      const maxBytes = Math.min(request.maxBytes, params.maxBytes - sizeBytes)
-      readPartition(find, request, params, maxBytes, sizeBytes === 0, (result) => {
-        take(result)
+      const maxBytes = Math.min(request.maxBytes, maxTotalBytes - sizeBytes)
+      readPartition(find, request, params, maxBytes, sizeBytes === 0, (result, blocks = NO_BLOCKS) => {
+        take(result, blocks)
         isRead = true
         if (!isInCall) next()
       })
@@ -51,7 +59,8 @@ export function readPartitions(
       // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- set by the callback
       if (!isRead) return
     }
-    done({ results, sizeBytes, isUrgent })
+    grant.settle(sizeBytes)
+    done({ results, sizeBytes, isUrgent, held })
   }
   next()
 }
@@ -62,7 +71,7 @@ function readPartition(
   params: FetchParams,
   maxBytes: number,
   minOneMessage: boolean,
-  done: (result: FetchPartitionResult) => void,
+  done: (result: FetchPartitionResult, blocks?: readonly Block[]) => void,
 ): void {
   const partition = find(request.topicName, request.partition)
   if (typeof partition === 'number') {
@@ -99,13 +108,13 @@ function readPartition(
       return
     }
     partition.stats.bytesOut += read.sizeBytes
-    const result = { ...emptyResult(partition), records: read.buffers, blocks: read.blocks, sizeBytes: read.sizeBytes }
+    const result = { ...emptyResult(partition), records: read.buffers, sizeBytes: read.sizeBytes }
     if (!params.isReadCommitted || read.sizeBytes === 0) {
-      done(result)
+      done(result, read.blocks)
       return
     }
     log.abortedTransactions(request.fetchOffset, upperBoundOffset).then(
-      (abortedTransactions) => done({ ...result, abortedTransactions }),
+      (abortedTransactions) => done({ ...result, abortedTransactions }, read.blocks),
       () => {
         releaseAll(read.blocks)
         done({ ...emptyResult(partition), errorCode: ErrorCode.KAFKA_STORAGE_ERROR })
@@ -136,7 +145,6 @@ function emptyResult(partition: Partition): FetchPartitionResult {
     logStartOffset: log.logStartOffset,
     divergingEpoch: undefined,
     records: NO_RECORDS,
-    blocks: NO_BLOCKS,
     sizeBytes: 0,
     abortedTransactions: NO_TRANSACTIONS,
   }
@@ -144,7 +152,7 @@ function emptyResult(partition: Partition): FetchPartitionResult {
 
 /** The result of a read whose records are not wanted any more. */
 export function withoutRecords(result: FetchPartitionResult): FetchPartitionResult {
-  return { ...result, records: NO_RECORDS, blocks: NO_BLOCKS, sizeBytes: 0 }
+  return { ...result, records: NO_RECORDS, sizeBytes: 0 }
 }
 
 export function failedResult(errorCode: number): FetchPartitionResult {
@@ -155,7 +163,6 @@ export function failedResult(errorCode: number): FetchPartitionResult {
     logStartOffset: -1,
     divergingEpoch: undefined,
     records: NO_RECORDS,
-    blocks: NO_BLOCKS,
     sizeBytes: 0,
     abortedTransactions: NO_TRANSACTIONS,
   }

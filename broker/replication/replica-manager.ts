@@ -7,7 +7,7 @@
  * What no entry names any more is stopped at once. Its folder is deleted only when the topic's deletion was seen;
  * absence alone sets it aside, and a person decides (replication review 1.6).
  */
-import { releaseAll } from '../../common/block-pool.ts'
+import { type Releasable, releaseAll } from '../../common/block-pool.ts'
 import { invariant } from '../../common/invariant.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { Timers } from '../../common/timers.ts'
@@ -22,6 +22,7 @@ import { DelayedFetch } from './delayed-fetch.ts'
 import { DelayedProduce, type PartitionAppendResult } from './delayed-produce.ts'
 import type { FetchParams, FetchPartition, FetchPartitionResult } from './fetch-types.ts'
 import { Partition } from './partition.ts'
+import { ReadBudget } from './read-budget.ts'
 import { readPartitions, withoutRecords } from './read-partitions.ts'
 
 export interface ReplicaManagerDependencies {
@@ -30,6 +31,8 @@ export interface ReplicaManagerDependencies {
   readonly logs: LogManager
   readonly timers: Timers
   readonly logger: Logger
+  /** Bytes of records that fetches may hold together, from reading to sending. */
+  readonly maxReadBytes: number
   /** The effective log configuration of a topic. */
   readonly logConfigOf: (topicName: string) => LogConfig
 }
@@ -50,6 +53,7 @@ const CONCURRENT_CHANGES = 64
 
 export class ReplicaManager {
   readonly #dependencies: ReplicaManagerDependencies
+  readonly #readBudget: ReadBudget
   readonly #partitions = new Map<string, Partition>()
   /** Keys whose newest entry is not applied yet. */
   readonly #dirty = new Set<string>()
@@ -64,6 +68,7 @@ export class ReplicaManager {
 
   constructor(dependencies: ReplicaManagerDependencies) {
     this.#dependencies = dependencies
+    this.#readBudget = new ReadBudget(dependencies.maxReadBytes)
   }
 
   /** Follows the metadata from now on, as the incarnation that was acknowledged with `brokerEpoch`. */
@@ -201,20 +206,21 @@ export class ReplicaManager {
     wanted: readonly FetchPartition[],
     params: FetchParams,
     signal: ClientSignal,
-    done: (results: readonly FetchPartitionResult[]) => void,
+    done: (results: readonly FetchPartitionResult[], held: readonly Releasable[]) => void,
   ): void {
+    const budget = this.#readBudget
     const find = (topicName: string, partition: number): Partition | number => this.find(topicName, partition)
-    readPartitions(find, wanted, params, (first) => {
+    readPartitions(find, wanted, params, budget, (first) => {
       const isEnough = first.sizeBytes >= params.minBytes || first.isUrgent || params.maxWaitMs <= 0
       if (isEnough || wanted.length === 0 || this.#isClosed || signal.isClosed) {
-        done(first.results)
+        done(first.results, first.held)
         return
       }
-      for (const { blocks } of first.results) releaseAll(blocks)
+      releaseAll(first.held)
       const partitions = wanted.map(({ topicName, partition }) => this.partition(topicName, partition))
       const delayed = new DelayedFetch(wanted, partitions, params, this.#dependencies.timers, signal, () => {
-        if (signal.isClosed) done(first.results.map(withoutRecords))
-        else readPartitions(find, wanted, params, (second) => done(second.results))
+        if (signal.isClosed) done(first.results.map(withoutRecords), [])
+        else readPartitions(find, wanted, params, budget, (second) => done(second.results, second.held))
       })
       delayed.completeIfReady()
     })

@@ -1,6 +1,6 @@
 /** What a request handler is: one object per API key, its version range beside it. */
 import type { Decoded, Input, Message } from '../protocol/schema.ts'
-import type { Block } from '../../common/block-pool.ts'
+import type { Releasable } from '../../common/block-pool.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
 import type { ErrorCode } from '../protocol/error-codes.ts'
 
@@ -18,7 +18,7 @@ export interface RequestContext {
   /** Closes the client's connection, with a log line that says why: for what no response can say. */
   readonly closeConnection: (reason: string) => void
   /** Keeps what the response refers to until it was sent, or can't be any more. */
-  readonly releaseWhenSent: (blocks: readonly Block[]) => void
+  readonly releaseWhenSent: (held: readonly Releasable[]) => void
 }
 
 /** An API as the connection sees it: types erased, versions checked by the caller. */

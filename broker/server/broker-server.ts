@@ -5,8 +5,7 @@
  * Stop: no more requests are taken, those under way are answered, then the broker is closed.
  */
 import type { TimerHandle } from '../../common/timers.ts'
-import type { BrokerConfig } from '../../crds/config/resolve.ts'
-import { Broker, type BrokerDependencies, type BrokerOptions } from './broker.ts'
+import { Broker, clientMemoryBytes, type BrokerDependencies, type BrokerOptions } from './broker.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { SocketServer } from './socket-server.ts'
 import { WebServer } from './web-server.ts'
@@ -43,7 +42,7 @@ export class BrokerServer {
     this.#dependencies = dependencies
     const broker = new Broker(options, { ...dependencies, logger })
     this.#broker = broker
-    const limitBytes = memoryLimitBytes(config)
+    const limitBytes = clientMemoryBytes(config)
     const memory = new MemoryBudget(limitBytes, Math.max(limitBytes, config.get('socket.request.max.bytes')))
     this.#server = new SocketServer(broker.processor, memory, clock, timers, logger, {
       host: options.host,
@@ -105,9 +104,4 @@ export class BrokerServer {
       this.#rotateQuantiles()
     })
   }
-}
-
-function memoryLimitBytes(config: BrokerConfig): number {
-  const limitBytes = config.get('queued.max.request.bytes')
-  return limitBytes < 0 ? Infinity : limitBytes
 }

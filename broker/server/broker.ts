@@ -87,7 +87,15 @@ export class Broker {
       },
     )
     this.logs = logs
-    this.replicas = new ReplicaManager({ brokerId, metadata, logs, timers, logger, logConfigOf })
+    this.replicas = new ReplicaManager({
+      brokerId,
+      metadata,
+      logs,
+      timers,
+      logger,
+      maxReadBytes: clientMemoryBytes(config),
+      logConfigOf,
+    })
     this.fetchSessions = new FetchSessionCache(config.get('max.incremental.fetch.session.cache.slots'), clock, random)
     const cluster = { namespace: LOCAL_NAMESPACE, name: LOCAL_CLUSTER_NAME }
     const context: BrokerContext = {
@@ -147,4 +155,10 @@ export class Broker {
     }
     return highest
   }
+}
+
+/** What clients' requests, and what is read for them, may hold of the memory; each of the two. */
+export function clientMemoryBytes(config: BrokerConfig): number {
+  const limitBytes = config.get('queued.max.request.bytes')
+  return limitBytes < 0 ? Infinity : limitBytes
 }

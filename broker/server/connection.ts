@@ -11,7 +11,7 @@
  * protocol closes the connection. Either way there is one log line.
  */
 import type { Socket } from 'node:net'
-import { type Block, releaseAll } from '../../common/block-pool.ts'
+import { type Releasable, releaseAll } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
@@ -23,7 +23,7 @@ import type { RequestProcessor } from './request-processor.ts'
 
 const EMPTY = Buffer.alloc(0)
 const NO_BUFFERS: readonly Uint8Array[] = []
-const NO_BLOCKS: readonly Block[] = []
+const NOTHING_HELD: readonly Releasable[] = []
 /** How long requests that came together are started before other connections have a turn. */
 const MAX_TURN_MS = 20
 /** What a frame that waits costs besides its bytes. */
@@ -40,7 +40,7 @@ export interface ConnectionOptions {
 interface ResponseSlot {
   buffers: readonly Uint8Array[] | null
   /** What `buffers` lie in. */
-  blocks: readonly Block[]
+  held: readonly Releasable[]
   requestBytes: number
 }
 
@@ -188,8 +188,8 @@ export class Connection implements ClientSignal, FrameHolder {
   /** Lets go of responses that nobody takes any more; those that are not ready yet come here again. */
   #dropSlots(): void {
     for (const slot of this.#slots) {
-      releaseAll(slot.blocks)
-      slot.blocks = NO_BLOCKS
+      releaseAll(slot.held)
+      slot.held = NOTHING_HELD
     }
   }
 
@@ -246,13 +246,13 @@ export class Connection implements ClientSignal, FrameHolder {
   }
 
   #start(frame: Buffer): void {
-    const slot: ResponseSlot = { buffers: null, blocks: NO_BLOCKS, requestBytes: frame.length }
+    const slot: ResponseSlot = { buffers: null, held: NOTHING_HELD, requestBytes: frame.length }
     this.#slots.push(slot)
     this.#memory.take(frame.length)
     let isPipelined = false
-    const outcome = this.#processor.process(frame, this, this.#options.listener, (buffers, blocks) => {
+    const outcome = this.#processor.process(frame, this, this.#options.listener, (buffers, held) => {
       slot.buffers = buffers ?? NO_BUFFERS
-      slot.blocks = blocks
+      slot.held = held
       this.#memory.giveBack(slot.requestBytes)
       slot.requestBytes = 0
       if (!isPipelined) this.#isBusy = false
@@ -275,7 +275,7 @@ export class Connection implements ClientSignal, FrameHolder {
     }
     this.#socket.cork()
     for (let slot = this.#slots[0]; slot !== undefined && slot.buffers !== null; slot = this.#slots[0]) {
-      this.#send(slot.buffers, slot.blocks)
+      this.#send(slot.buffers, slot.held)
       this.#slots.shift()
     }
     this.#socket.uncork()
@@ -283,11 +283,11 @@ export class Connection implements ClientSignal, FrameHolder {
   }
 
   /** Queues a response; its bytes count as held memory until the kernel has them. */
-  #send(buffers: readonly Uint8Array[], blocks: readonly Block[]): void {
+  #send(buffers: readonly Uint8Array[], held: readonly Releasable[]): void {
     let bytes = 0
     for (const buffer of buffers) bytes += buffer.length
     if (bytes === 0) {
-      releaseAll(blocks)
+      releaseAll(held)
       return
     }
     this.#memory.take(bytes)
@@ -295,12 +295,12 @@ export class Connection implements ClientSignal, FrameHolder {
     this.#unsentBytes += bytes
     const last = buffers.length - 1
     for (let i = 0; i < last; i++) this.#socket.write(buffers[i] ?? EMPTY)
-    this.#socket.write(buffers[last] ?? EMPTY, () => this.#onSent(bytes, blocks))
+    this.#socket.write(buffers[last] ?? EMPTY, () => this.#onSent(bytes, held))
   }
 
   /** Also called when the bytes can't be sent any more: the kernel does not look at them then. */
-  #onSent(bytes: number, blocks: readonly Block[]): void {
-    releaseAll(blocks)
+  #onSent(bytes: number, held: readonly Releasable[]): void {
+    releaseAll(held)
     if (this.#isClosed) return
     this.#lastTakenMs = this.#clock.monotonicMs()
     this.#lastActivityMs = this.#lastTakenMs

@@ -2,7 +2,7 @@
  * From a frame to its response: header, handler look-up, version check, decoding, handling, encoding, and the one place
  * where an unforeseen error becomes an error code and a log line.
  */
-import type { Block } from '../../common/block-pool.ts'
+import type { Releasable } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import { InvariantError } from '../../common/invariant.ts'
 import type { Logger } from '../../common/logger.ts'
@@ -17,10 +17,10 @@ import { legacyProduceResponse } from './legacy-produce.ts'
 import type { RequestMetrics, RequestTimes } from './request-metrics.ts'
 
 /**
- * Takes the response's buffers (null where the request has no response) and the blocks that they lie in, to be released
+ * Takes the response's buffers (null where the request has no response) and what they lie in, to be released
  * once they were sent. Called once, maybe before `process` returns.
  */
-export type Respond = (buffers: readonly Uint8Array[] | null, blocks: readonly Block[]) => void
+export type Respond = (buffers: readonly Uint8Array[] | null, held: readonly Releasable[]) => void
 
 /** A request that is being handled, or the reason for which the connection has to be closed. */
 export type ProcessOutcome = { readonly isPipelined: boolean } | string
@@ -31,7 +31,7 @@ export interface ConnectionInfo extends ClientSignal {
   fail(reason: string): void
 }
 
-const NO_BLOCKS: readonly Block[] = []
+const NOTHING_HELD: readonly Releasable[] = []
 const SEQUENTIAL = { isPipelined: false }
 const PIPELINED = { isPipelined: true }
 
@@ -61,7 +61,7 @@ export class RequestProcessor {
         return this.#unsupportedVersion(header, handler, respond)
       }
       if (header.apiKey === ApiKey.Produce && header.apiVersion < handler.requestSchema.versions.first) {
-        respond(legacyProduceResponse(frame, header), NO_BLOCKS)
+        respond(legacyProduceResponse(frame, header), NOTHING_HELD)
         return SEQUENTIAL
       }
       body = decodeRequest(handler.requestSchema, frame, header)
@@ -71,7 +71,7 @@ export class RequestProcessor {
       if (error instanceof EncodeError) return `no response could be made: ${error.message}`
       throw error
     }
-    const blocks: Block[] = []
+    const held: Releasable[] = []
     const context: RequestContext = {
       apiVersion: header.apiVersion,
       correlationId: header.correlationId,
@@ -80,9 +80,9 @@ export class RequestProcessor {
       remoteAddress: connection.remoteAddress,
       signal: connection,
       closeConnection: (reason) => connection.fail(reason),
-      releaseWhenSent: (more) => blocks.push(...more),
+      releaseWhenSent: (more) => held.push(...more),
     }
-    this.#handle(handler, body, context, connection, startMs, (buffers) => respond(buffers, blocks))
+    this.#handle(handler, body, context, connection, startMs, (buffers) => respond(buffers, held))
     return handler.isPipelined ? PIPELINED : SEQUENTIAL
   }
 
@@ -170,7 +170,7 @@ export class RequestProcessor {
         maxVersion,
       })),
     }
-    respond(encodeResponse(apiVersionsResponse, 0, header.correlationId, response), NO_BLOCKS)
+    respond(encodeResponse(apiVersionsResponse, 0, header.correlationId, response), NOTHING_HELD)
     return SEQUENTIAL
   }
 }

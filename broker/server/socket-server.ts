@@ -21,7 +21,7 @@ export interface SocketServerOptions {
   readonly maxIdleMs: number
 }
 
-const READ_BUFFER_BYTES = 256 * 1024
+const READ_BUFFER_BYTES = 1024 * 1024
 
 /** How often connections are looked at. */
 const CHECK_INTERVAL_MS = 10_000

@@ -59,7 +59,7 @@ const DEFAULT_SETTINGS = {
   freeSpaceCheckIntervalMs: 5000,
   checkpointBytes: 32 * 1024 * 1024,
   rewriteInPlaceBytes: 256 * 1024,
-  tailCacheBytes: 32 * 1024 * 1024,
+  tailCacheBytes: 16 * 1024 * 1024,
   indexCacheBytes: 64 * 1024 * 1024,
   maxOpenFiles: 4096,
   /** Holds what a consumer asks for at a time by default (1 MiB), and what is read beyond that to find it. */

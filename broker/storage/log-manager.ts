@@ -32,7 +32,7 @@ import { RecordArena } from './record-arena.ts'
 import { TailCache } from './tail-cache.ts'
 import type { UnifiedLog } from './unified-log.ts'
 
-const MAX_FREE_BLOCKS = 16
+const MAX_FREE_BLOCKS = 8
 /** Folders that are loaded at the same time. */
 const CONCURRENT_LOADS = 64
 

@@ -46,8 +46,8 @@ export function fetchHandler(broker: BrokerContext): ApiHandler {
     }
     // What can't be served at all is told at once.
     if (wanted.length < plan.partitions.length) params.maxWaitMs = 0
-    broker.replicas.fetch(wanted, params, context.signal, (results) => {
-      for (const { blocks } of results) context.releaseWhenSent(blocks)
+    broker.replicas.fetch(wanted, params, context.signal, (results, held) => {
+      context.releaseWhenSent(held)
       resolve(respond(broker, context, plan, results))
     })
     return promise
