@@ -2,6 +2,9 @@ import type { Clock } from './clock.ts'
 import { invariant } from './invariant.ts'
 import type { TimerHandle, Timers } from './timers.ts'
 
+/** What `setTimeout` takes. */
+const MAX_TIMEOUT_MS = 0x7fffffff
+
 /**
  * A hashed timing wheel: everything that waits in a process (delayed fetches, produce acknowledgements, periodic
  * tasks) hangs on one wheel with one system timer behind it. Scheduling and cancelling are O(1); the system timer is
@@ -69,7 +72,8 @@ export class TimingWheel implements Timers {
     clearTimeout(this.#timeout)
     this.#armedTick = tick
     const delayMs = this.#startMs + tick * this.#tickMs - this.#clock.monotonicMs()
-    this.#timeout = setTimeout(() => this.#advance(), Math.max(0, Math.ceil(delayMs)))
+    // Longer than the system's timers can: the wheel then wakes in vain, and waits on.
+    this.#timeout = setTimeout(() => this.#advance(), Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(delayMs))))
   }
 
   #advance(): void {

@@ -371,15 +371,6 @@ export const BROKER_CONFIGS = {
     update: 'read-only',
     documentation: 'The most requests of one connection that are worked on at once; more wait in the socket.',
   },
-  'ottla.connection.max.response.bytes': {
-    type: 'long',
-    defaultValue: '134217728',
-    importance: 'medium',
-    validator: atLeast(65_536),
-    update: 'read-only',
-    documentation:
-      'The most response bytes that wait for one connection to read them; a connection over it is not read from.',
-  },
   'ottla.disk.free.bytes.min': {
     type: 'long',
     defaultValue: '536870912',
@@ -403,13 +394,6 @@ export const BROKER_CONFIGS = {
     update: 'read-only',
     documentation:
       'The bytes of requests and responses that the broker holds before it stops reading from connections; -1: no limit.',
-  },
-  'replica.lag.time.max.ms': {
-    type: 'long',
-    defaultValue: '30000',
-    importance: 'high',
-    update: 'read-only',
-    documentation: "A follower that has not been at the end of its leader's log for this long leaves the ISR.",
   },
   'socket.request.max.bytes': {
     type: 'int',

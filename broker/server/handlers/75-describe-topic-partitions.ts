@@ -13,8 +13,6 @@ import { ALL_TOPIC_OPERATIONS } from '../authorized-operations.ts'
 import type { BrokerContext } from '../broker-context.ts'
 import { describePartition, isInternalTopic } from '../describe-topic.ts'
 
-const MAX_PARTITIONS_PER_RESPONSE = 2000
-
 type TopicResponse = NonNullable<DescribeTopicPartitionsResponseInput['topics']>[number]
 
 export function describeTopicPartitionsHandler(broker: BrokerContext): ApiHandler {
@@ -38,7 +36,10 @@ function describe(
   const names = isAll
     ? broker.metadata.topics().map(({ name }) => name)
     : [...new Set(request.topics.map(({ name }) => name))].sort()
-  let left = Math.min(MAX_PARTITIONS_PER_RESPONSE, Math.max(1, request.responsePartitionLimit))
+  let left = Math.min(
+    broker.config.get('max.request.partition.size.limit'),
+    Math.max(1, request.responsePartitionLimit),
+  )
   const topics: TopicResponse[] = []
   for (const name of names) {
     if (cursor !== null && name < cursor.topicName) continue
