@@ -169,6 +169,7 @@ function asUsageError(error: unknown, { host, dataDir }: StartOptions): unknown 
         port === undefined ? `no permission for ${path ?? dataDir}` : `no permission to listen on port ${port}`,
         { cause: error },
       )
+    case 'ENOENT':
     case 'ENOTDIR':
     case 'EEXIST':
     case 'EROFS':

@@ -67,6 +67,19 @@ describe('NodeDisk', () => {
     await reader.close()
   })
 
+  it('makes folders with their parents, and says when it can not', async () => {
+    const disk = new NodeDisk()
+    const deep = path.join(folder, 'a', 'b', 'c')
+    await disk.makeFolder(deep)
+    await disk.makeFolder(deep)
+    assert.deepEqual(await disk.list(path.dirname(deep)), [{ name: 'c', isFolder: true }])
+    await disk.replaceFile(path.join(folder, 'file'), 'x')
+    await assert.rejects(disk.makeFolder(path.join(folder, 'file')), { code: 'EEXIST' })
+    await assert.rejects(disk.makeFolder(path.join(folder, 'file', 'below')), { code: 'ENOTDIR' })
+    // A parent that exists and takes no folders; only Linux has one.
+    if (process.platform === 'linux') await assert.rejects(disk.makeFolder('/proc/ottla/below'), { code: 'ENOENT' })
+  })
+
   it('handles folders and small files', async () => {
     await disk.makeFolder(`${folder}/x/y`)
     await disk.makeFolder(`${folder}/x/y`)

@@ -24,7 +24,13 @@ export class NodeDisk implements Disk {
   }
 
   async makeFolder(folder: string): Promise<void> {
-    await promised((done) => fs.mkdir(folder, { recursive: true }, (error) => done(error)))
+    // Level by level: Node's own `recursive` never comes back where a folder can't be made in a parent that exists (/proc).
+    const error = await makeOneFolder(folder)
+    if (error === undefined) return
+    const parent = path.dirname(folder)
+    if (error.code !== 'ENOENT' || parent === folder || (await this.stat(parent)) !== undefined) throw error
+    await this.makeFolder(parent)
+    await this.makeFolder(folder)
   }
 
   async rename(from: string, to: string): Promise<void> {
@@ -219,4 +225,19 @@ function isMissing(error: NodeJS.ErrnoException | null): boolean {
 /** SQLITE_BUSY. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && error.errcode === 5
+}
+
+/** The error with which a folder could not be made; undefined also when it is there already. */
+async function makeOneFolder(folder: string): Promise<NodeJS.ErrnoException | undefined> {
+  return await promised<NodeJS.ErrnoException | undefined>((done) => {
+    fs.mkdir(folder, (error) => {
+      if (error?.code !== 'EEXIST') {
+        done(null, error ?? undefined)
+        return
+      }
+      fs.stat(folder, (_statError, stats) =>
+        done(null, (stats as fs.Stats | undefined)?.isDirectory() === true ? undefined : error),
+      )
+    })
+  })
 }
