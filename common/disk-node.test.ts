@@ -68,7 +68,6 @@ describe('NodeDisk', () => {
   })
 
   it('makes folders with their parents, and says when it can not', async () => {
-    const disk = new NodeDisk()
     const deep = path.join(folder, 'a', 'b', 'c')
     await disk.makeFolder(deep)
     await disk.makeFolder(deep)
