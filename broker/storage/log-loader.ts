@@ -10,8 +10,8 @@ import * as recordBatch from '../protocol/records/record-batch.ts'
 import { ProducerStateManager, type ProducerStateManagerOptions } from './producer-state-manager.ts'
 import { replayProducers } from './replay-producers.ts'
 import { scanSegment } from './segment-scan.ts'
-import type { OffsetRange, UnifiedLogDependencies } from './log-parts.ts'
-import { UnifiedLog } from './unified-log.ts'
+import type { OffsetRange } from './log-parts.ts'
+import { UnifiedLog, type UnifiedLogDependencies } from './unified-log.ts'
 
 /** A longer tail is worth a checkpoint before the log is served. */
 const CHECKPOINT_AT_ONCE_BYTES = 1024 * 1024

@@ -5,7 +5,7 @@ import type { Logger } from '../../common/logger.ts'
 import type { Random } from '../../common/random.ts'
 import type { Timers } from '../../common/timers.ts'
 import type { LogConfig } from './log-config.ts'
-import type { LogListener } from './log-parts.ts'
+import type { LogListener } from './unified-log.ts'
 
 export interface LogManagerDependencies {
   readonly disk: Disk

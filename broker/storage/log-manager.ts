@@ -26,7 +26,7 @@ import {
   type LogManagerOptions,
   type LogManagerSettings,
 } from './log-manager-options.ts'
-import type { UnifiedLogDependencies } from './log-parts.ts'
+import type { UnifiedLogDependencies } from './unified-log.ts'
 import { LogTasks } from './log-tasks.ts'
 import { RecordArena } from './record-arena.ts'
 import { TailCache } from './tail-cache.ts'

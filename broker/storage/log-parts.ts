@@ -1,25 +1,16 @@
-/** What a log is made of, what it needs from outside, and whom it tells: shared by `UnifiedLog` and the modules that do parts of its work. */
+/** What a log is made of and what it needs from outside: shared by `UnifiedLog` and the modules that do parts of its work. */
 import type { BlockPool } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { Random } from '../../common/random.ts'
 import type { FilePool } from './file-pool.ts'
 import type { IndexCache } from './index-cache.ts'
+import type { RecordArena } from './record-arena.ts'
+import type { TailCache } from './tail-cache.ts'
 import type { LeaderEpochFileCache } from './leader-epoch-cache.ts'
 import type { LogConfig } from './log-config.ts'
 import type { LogSegments } from './log-segments.ts'
 import type { ProducerStateManager } from './producer-state-manager.ts'
-import type { RecordArena } from './record-arena.ts'
-import type { TailCache } from './tail-cache.ts'
-import type { UnifiedLog } from './unified-log.ts'
-
-/** Told by a log; never from within a call of `append`. */
-export interface LogListener {
-  /** `logEndOffset` or `flushedOffset` moved. */
-  onProgress(log: UnifiedLog): void
-  /** A write or fsync failed: the log takes no more appends. Told once. */
-  onFailure(log: UnifiedLog, error: Error): void
-}
 
 /** What a log asks of the keeper of its data dir. */
 export interface LogHost {
@@ -31,7 +22,8 @@ export interface LogHost {
   recoveryPointMoved(): void
 }
 
-export interface UnifiedLogDependencies {
+/** What the parts of a log need from outside. */
+export interface LogDependencies {
   readonly pool: FilePool
   readonly tailCache: TailCache
   readonly blocks: BlockPool
@@ -40,8 +32,6 @@ export interface UnifiedLogDependencies {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  readonly listener: LogListener
-  readonly host: LogHost
   /** A checkpoint is made after so many bytes, to bound what a recovery reads. */
   readonly checkpointBytes: number
   /** A recovery writes a tail up to this again where it is, a longer one to a new file. */

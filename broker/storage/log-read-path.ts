@@ -9,7 +9,7 @@ import { ErrorCode } from '../protocol/error-codes.ts'
 import { estimateSegmentBytes } from './byte-estimate.ts'
 import { DroppedFileError } from './file-pool.ts'
 import type { LogConfig } from './log-config.ts'
-import type { UnifiedLogDependencies } from './log-parts.ts'
+import type { LogDependencies } from './log-parts.ts'
 import { LogReader } from './log-reader.ts'
 import type { LogSegment } from './log-segment.ts'
 import type { LogSegments } from './log-segments.ts'
@@ -29,7 +29,7 @@ export interface ReadableLog {
 export class LogReadPath {
   readonly #log: ReadableLog
   readonly #segments: LogSegments
-  readonly #dependencies: UnifiedLogDependencies
+  readonly #dependencies: LogDependencies
   readonly #reader: LogReader
   readonly #tail: LogTail
   /** Resolves once the changes of segments that were asked for are done. */
@@ -41,7 +41,7 @@ export class LogReadPath {
   constructor(
     log: ReadableLog,
     segments: LogSegments,
-    dependencies: UnifiedLogDependencies,
+    dependencies: LogDependencies,
     whenSettled: () => Promise<unknown>,
   ) {
     this.#log = log

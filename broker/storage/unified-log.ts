@@ -25,7 +25,7 @@ import * as recordBatch from '../protocol/records/record-batch.ts'
 import { appendFailure, appendFailureOf, appendInfoOf } from './append-outcome.ts'
 import { LogCheckpointer } from './log-checkpointer.ts'
 import type { LogConfig } from './log-config.ts'
-import type { LogParts, LogState, OffsetRange, UnifiedLogDependencies } from './log-parts.ts'
+import type { LogDependencies, LogHost, LogParts, LogState, OffsetRange } from './log-parts.ts'
 import { LogReadPath } from './log-read-path.ts'
 import { deleteSegmentFiles, loadTimestampsForRetention } from './log-retention.ts'
 import { LogSegment } from './log-segment.ts'
@@ -46,6 +46,19 @@ import type { PreparedAppend } from './producer-state-manager.ts'
 import type { ProducerStateEntry } from './producer-state.ts'
 import { deletableSegments } from './retention.ts'
 import { RollPolicy } from './roll-policy.ts'
+
+/** Told by a log; never from within a call of `append`. */
+export interface LogListener {
+  /** `logEndOffset` or `flushedOffset` moved. */
+  onProgress(log: UnifiedLog): void
+  /** A write or fsync failed: the log takes no more appends. Told once. */
+  onFailure(log: UnifiedLog, error: Error): void
+}
+
+export interface UnifiedLogDependencies extends LogDependencies {
+  readonly listener: LogListener
+  readonly host: LogHost
+}
 
 export class UnifiedLog {
   readonly topicName: string
