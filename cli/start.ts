@@ -10,15 +10,18 @@ import { createLogger, type Logger } from '../common/logger.ts'
 import { randomUuid, systemRandom } from '../common/random.ts'
 import { TimingWheel } from '../common/timing-wheel.ts'
 import { BrokerConfig } from '../crds/config/resolve.ts'
-import { LOCAL_CLUSTER_NAME } from '../crds/cluster.ts'
+import { LOCAL_CLUSTER_NAME, type Cluster } from '../crds/cluster.ts'
+import { JournalCorruptError } from '../crds/local-store/journal.ts'
 import { openLocalStore } from '../crds/local-store/local-store.ts'
-import { LOCAL_NAMESPACE } from '../crds/resource.ts'
+import { LOCAL_NAMESPACE, type ObjectRef } from '../crds/resource.ts'
 import type { ResourceStore } from '../crds/resource-store.ts'
 import { BrokerServer } from '../broker/server/broker-server.ts'
 import { DataDirError } from '../broker/storage/log-dir.ts'
 import { startControllers } from '../operator/controllers/controller-manager.ts'
 import { parseStartOptions, START_USAGE, UsageError, type StartOptions } from './start-options.ts'
 import { VERSION } from './version.ts'
+
+const CLUSTER: ObjectRef = { namespace: LOCAL_NAMESPACE, name: LOCAL_CLUSTER_NAME }
 
 /** Runs until SIGTERM or SIGINT; resolves with the exit code. Errors: {@link UsageError} for what the user has to change. */
 export async function start(args: readonly string[]): Promise<number> {
@@ -31,16 +34,31 @@ export async function start(args: readonly string[]): Promise<number> {
   endOnFatalErrors(logger)
   const stopSignal = nextStopSignal(logger)
   const closers: (() => Promise<void> | void)[] = []
+  let isClean = false
   try {
     await run(options, logger, closers)
     logger.info({ signal: await stopSignal }, 'stopping')
   } catch (error) {
     throw asUsageError(error, options)
   } finally {
-    for (const close of closers.reverse()) await close()
+    isClean = await closeAll(closers.reverse(), logger)
   }
   logger.info({}, 'stopped')
-  return 0
+  return isClean ? 0 : 1
+}
+
+/** Undoes every step, also when one of them fails: then the error that ended the start is the one to tell. */
+async function closeAll(closers: readonly (() => Promise<void> | void)[], logger: Logger): Promise<boolean> {
+  let isClean = true
+  for (const close of closers) {
+    try {
+      await close()
+    } catch (error) {
+      isClean = false
+      logger.error({ err: error }, 'a part could not be stopped in order')
+    }
+  }
+  return isClean
 }
 
 /** Starts everything and says so; pushes what undoes each step to `closers`. */
@@ -58,7 +76,7 @@ async function run(options: StartOptions, logger: Logger, closers: (() => Promis
   const store = await openLocalStore({ ...dependencies, folder: join(dataDir, 'metadata') })
   closers.push(() => store.close())
   const config = new BrokerConfig({ staticBroker: options.config })
-  const clusterId = await ensureCluster(store, brokerCount)
+  const cluster = await ensureCluster(store, brokerCount)
   const controllers = startControllers({ ...dependencies, store, config })
   closers.push(() => controllers.close())
 
@@ -68,7 +86,7 @@ async function run(options: StartOptions, logger: Logger, closers: (() => Promis
     return new BrokerServer(
       {
         brokerId,
-        clusterId,
+        clusterId: cluster.clusterId,
         folder,
         host,
         port: portOf(options.port),
@@ -83,6 +101,7 @@ async function run(options: StartOptions, logger: Logger, closers: (() => Promis
     await Promise.all(brokers.map((broker) => broker.close()))
   })
   for (const broker of brokers) await broker.listen()
+  await growCluster(store, cluster, brokerCount)
   await Promise.all(brokers.map((broker) => broker.join()))
   for (const broker of brokers) broker.serve()
   const addresses = brokers.map(({ port }) => `${host}:${port}`).join(',')
@@ -100,14 +119,13 @@ async function makeDurableFolder(disk: Disk, folder: string): Promise<void> {
   await disk.syncFolder(parent)
 }
 
-/** Makes the Cluster at the first start; returns the cluster id. */
-async function ensureCluster(store: ResourceStore, brokerCount: number): Promise<string> {
-  const ref = { namespace: LOCAL_NAMESPACE, name: LOCAL_CLUSTER_NAME }
+/** Makes the Cluster at the first start. */
+async function ensureCluster(store: ResourceStore, brokerCount: number): Promise<Cluster['spec']> {
   const cluster =
-    (await store.get('Cluster', ref)) ??
+    (await store.get('Cluster', CLUSTER)) ??
     (await store.create({
       kind: 'Cluster',
-      metadata: ref,
+      metadata: CLUSTER,
       spec: { clusterId: randomUuid(systemRandom), brokers: brokerCount, config: {}, nextProducerId: 0 },
     }))
   const known = cluster.spec.brokers
@@ -116,13 +134,16 @@ async function ensureCluster(store: ResourceStore, brokerCount: number): Promise
       `the data folder holds the data of ${known} brokers, and --brokers ${brokerCount} would leave some out: start with --brokers ${known}`,
     )
   }
-  if (brokerCount > known) {
-    await store.patch('Cluster', ref, [
-      { op: 'test', path: '/spec/brokers', value: known },
-      { op: 'replace', path: '/spec/brokers', value: brokerCount },
-    ])
-  }
-  return cluster.spec.clusterId
+  return cluster.spec
+}
+
+/** Records that there are more brokers now, once they have their ports: from then on they can't be left out any more. */
+async function growCluster(store: ResourceStore, { brokers }: Cluster['spec'], brokerCount: number): Promise<void> {
+  if (brokerCount === brokers) return
+  await store.patch('Cluster', CLUSTER, [
+    { op: 'test', path: '/spec/brokers', value: brokers },
+    { op: 'replace', path: '/spec/brokers', value: brokerCount },
+  ])
 }
 
 function nextStopSignal(logger: Logger): Promise<string> {
@@ -152,7 +173,8 @@ function endOnFatalErrors(logger: Logger): void {
 
 /** Errors that the user can mend, as one sentence. */
 function asUsageError(error: unknown, { host, dataDir }: StartOptions): unknown {
-  if (error instanceof DataDirError) return new UsageError(error.message, { cause: error })
+  if (error instanceof DataDirError || error instanceof JournalCorruptError)
+    return new UsageError(error.message, { cause: error })
   const { code, port, path, message } = error as { code?: string; port?: number; path?: string; message?: string }
   switch (code) {
     case 'EADDRINUSE':
@@ -169,6 +191,12 @@ function asUsageError(error: unknown, { host, dataDir }: StartOptions): unknown 
         port === undefined ? `no permission for ${path ?? dataDir}` : `no permission to listen on port ${port}`,
         { cause: error },
       )
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new UsageError(`there is no room on the disk of the data folder ${dataDir}: free some and start again`, {
+        cause: error,
+      })
+    case 'ERR_SQLITE_ERROR':
     case 'ENOENT':
     case 'ENOTDIR':
     case 'EEXIST':

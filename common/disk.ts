@@ -66,3 +66,15 @@ export interface DiskFile {
   truncate(length: number): Promise<void>
   close(): Promise<void>
 }
+
+/**
+ * Whether an error, or what caused it, says that there is no room on the disk. What was to be replaced is then as it was,
+ * and another try may succeed later.
+ */
+export function isNoSpace(error: unknown): boolean {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const { code } = each as NodeJS.ErrnoException
+    if (code === 'ENOSPC' || code === 'EDQUOT') return true
+  }
+  return false
+}

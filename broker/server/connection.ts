@@ -141,6 +141,8 @@ export class Connection implements ClientSignal, FrameHolder {
   /** Takes no more requests, answers those that were taken, then closes. */
   end(): void {
     this.#isEnding = true
+    // What is parked is answered with what there is.
+    this.#tellListeners()
     this.#dropInbox()
     // What comes is ignored from now on, but the end of it has to be seen.
     this.#adjustReading()

@@ -2,7 +2,7 @@
  * The recovery point of one log, and what must be durable before it moves: segments, index entries, leader epochs, and a
  * snapshot of the producer state. Checkpoints and truncations run one at a time; the log queues them.
  */
-import type { Disk } from '../../common/disk.ts'
+import { type Disk, isNoSpace } from '../../common/disk.ts'
 import type { LogParts } from './log-parts.ts'
 import type { LogWriter } from './log-writer.ts'
 
@@ -84,7 +84,8 @@ export class LogCheckpointer {
     try {
       await this.#parts.producers.takeSnapshot()
     } catch (error) {
-      this.#writer.fail(error instanceof Error ? error : new Error(String(error)))
+      // Without this snapshot an unclean start has more to read; nothing is lost.
+      if (!isNoSpace(error)) this.#writer.fail(error instanceof Error ? error : new Error(String(error)))
     }
   }
 

@@ -89,6 +89,7 @@ export class LogManager {
         logs: () => this.#logs.values(),
         holds: (log) => this.#logs.get(log.topicPartition) === log,
         taskFailed: (error) => this.#goOffline(error),
+        taskPostponed: (error) => this.#taskPostponed(error),
       },
       clock,
       timers,
@@ -388,7 +389,11 @@ export class LogManager {
   #recoveryPointMoved(): void {
     // While all logs are being loaded, the checkpoint that is on disk is the one to keep.
     if (this.#state !== 'open') return
-    this.#recoveryPoints.run().catch((error: unknown) => this.#goOffline(error))
+    this.#recoveryPoints.run().catch((error: unknown) => {
+      // Without room on the disk the older checkpoint stands, which is still a good one.
+      if (isNoSpace(error)) this.#taskPostponed(error)
+      else this.#goOffline(error)
+    })
   }
 
   #startTasks(): void {
@@ -396,7 +401,7 @@ export class LogManager {
     const { highWatermarkIntervalMs, flushCheckIntervalMs, freeSpaceCheckIntervalMs } = this.#settings
     const tasks = this.#tasks
     tasks.every(retentionCheckIntervalMs, () => tasks.applyRetention())
-    tasks.every(Math.min(recoveryPointIntervalMs, 5000), () => tasks.checkpointLongestTails())
+    tasks.every(recoveryPointIntervalMs, () => tasks.checkpointLongestTails())
     tasks.every(logStartIntervalMs, () => this.#logStartOffsets.run())
     tasks.every(highWatermarkIntervalMs, () => this.#highWatermarks.run())
     tasks.every(flushCheckIntervalMs, () => tasks.flushByAge())
@@ -417,6 +422,11 @@ export class LogManager {
   async #removeFolder(folder: string): Promise<void> {
     await this.#dependencies.disk.removeFolder(folder)
     await this.#folderSync.run()
+  }
+
+  #taskPostponed(error: unknown): void {
+    const { folder } = this.#options
+    this.#dependencies.logger.warn({ folder, err: error }, 'no room on the disk for a checkpoint; it is tried again')
   }
 
   #onLogFailure(log: UnifiedLog, error: Error): void {

@@ -3,6 +3,7 @@
  * after its last end, so a slow disk is not asked for more and more.
  */
 import type { Clock } from '../../common/clock.ts'
+import { isNoSpace } from '../../common/disk.ts'
 import type { TimerHandle, Timers } from '../../common/timers.ts'
 import { forEachConcurrently } from './for-each-concurrently.ts'
 import type { UnifiedLog } from './unified-log.ts'
@@ -16,6 +17,8 @@ export interface TaskHost {
   holds(log: UnifiedLog): boolean
   /** A task failed: the disk does. */
   taskFailed(error: unknown): void
+  /** A task found no room on the disk, and tries again the next time. */
+  taskPostponed(error: unknown): void
 }
 
 /** Logs that a periodic task works on at the same time. */
@@ -52,7 +55,11 @@ export class LogTasks {
     if (this.#isStopped) return
     const timer = this.#timers.schedule(Math.min(delayMs, MAX_DELAY_MS), () => {
       this.#scheduled.delete(timer)
-      task().catch((error: unknown) => this.#host.taskFailed(error))
+      task().catch((error: unknown) => {
+        // Checkpoints and the like only spare work at the next start; a disk that others have filled must not end the service.
+        if (isNoSpace(error)) this.#host.taskPostponed(error)
+        else this.#host.taskFailed(error)
+      })
     })
     this.#scheduled.add(timer)
   }

@@ -268,6 +268,10 @@ export class LogWriter {
     if (this.#head === this.#queue.length) {
       this.#queue = []
       this.#head = 0
+    } else if (this.#head > 64 && this.#head * 2 > this.#queue.length) {
+      // A log that never rests would otherwise keep all that it ever wrote.
+      this.#queue = this.#queue.slice(this.#head)
+      this.#head = 0
     }
     // The disk first, then whoever waits: their work overlaps with the next write.
     this.#pump()

@@ -20,6 +20,7 @@
  * At the same time may run: appends (synchronous), one write, one flush, any number of reads, and one maintenance task
  * (checkpoint, truncation, retention, close), which are queued. Truncation refuses appends and waits for write and flush.
  */
+import { isNoSpace } from '../../common/disk.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 import { appendFailure, appendFailureOf, appendInfoOf } from './append-outcome.ts'
@@ -525,7 +526,10 @@ export class UnifiedLog {
   #requestCheckpoint(): void {
     if (this.#isCheckpointDue || this.#state === 'closed') return
     this.#isCheckpointDue = true
-    this.checkpoint().catch((error: unknown) => this.#writer.fail(asError(error)))
+    this.checkpoint().catch((error: unknown) => {
+      // The periodic checkpoint tries again.
+      if (!isNoSpace(error)) this.#writer.fail(asError(error))
+    })
   }
 
   /** Runs `work` after all maintenance that was asked for before. */

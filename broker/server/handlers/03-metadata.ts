@@ -1,6 +1,6 @@
 /** Metadata, versions 0 to 13: brokers, topics by name or id (KIP-516), and auto-creation of topics. */
 import { ApiKey } from '../../protocol/api-keys.ts'
-import { ErrorCode } from '../../protocol/error-codes.ts'
+import { ErrorCode, KafkaError } from '../../protocol/error-codes.ts'
 import {
   metadataRequest,
   metadataResponse,
@@ -121,9 +121,13 @@ async function autoCreate(broker: BrokerContext, names: readonly string[]): Prom
       Math.max(1, Math.min(MAX_AUTO_CREATED_TOPICS, MAX_AUTO_CREATED_PARTITIONS / broker.config.get('num.partitions'))),
     )
   if (missing.length === 0) return
-  await broker.topics.createTopics(
-    missing.map((name) => ({ name, partitions: -1, replicationFactor: -1, assignments: undefined, configs: {} })),
-    { timeoutMs: AUTO_CREATION_WAIT_MS, isValidateOnly: false },
-  )
-  // What could not be created is answered as unknown; the client asks again.
+  try {
+    await broker.topics.createTopics(
+      missing.map((name) => ({ name, partitions: -1, replicationFactor: -1, assignments: undefined, configs: {} })),
+      { timeoutMs: AUTO_CREATION_WAIT_MS, isValidateOnly: false },
+    )
+  } catch (error) {
+    // What could not be created is answered as unknown, and the rest of the request as usual; the client asks again.
+    if (!(error instanceof KafkaError)) throw error
+  }
 }
