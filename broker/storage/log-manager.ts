@@ -9,6 +9,7 @@
  * - Folders are deleted only by `deleteLog`, in two steps: renamed, and removed after `file.delete.delay.ms`. (Segments
  *   that retention deletes go at once; see `UnifiedLog`.)
  */
+import { isNoSpace } from '../../common/disk.ts'
 import { BlockPool } from '../../common/block-pool.ts'
 import { invariant } from '../../common/invariant.ts'
 import { Coalesced } from './coalesced.ts'
