@@ -146,10 +146,6 @@ export class MetadataCache {
     return this.#resources.get(name)
   }
 
-  topicResources(): Iterable<Topic> {
-    return this.#resources.values()
-  }
-
   /** Whether the deletion of the topic with this id was seen: a Topic with a deletionTimestamp, never mere absence. */
   wasDeleted(topicId: string): boolean {
     return this.#deletedTopicIds.has(topicId)

@@ -15,6 +15,25 @@ export interface PartitionAppendResult {
   readonly logStartOffset: number
 }
 
+/** The result of records that were not appended. */
+export function failedAppend(
+  topicName: string,
+  partition: number,
+  errorCode: number,
+  errorMessage: string | null,
+): PartitionAppendResult {
+  return {
+    topicName,
+    partition,
+    errorCode,
+    errorMessage,
+    recordErrors: [],
+    baseOffset: -1,
+    logAppendTimeMs: -1,
+    logStartOffset: -1,
+  }
+}
+
 /**
  * A Produce request whose records are appended and that waits for their acknowledgement: until each partition's offset
  * is passed, one fails, or the deadline is there. Completes exactly once.

@@ -19,7 +19,7 @@ import type { LogManager } from '../storage/log-manager.ts'
 import type { UnifiedLog } from '../storage/unified-log.ts'
 import type { ClientSignal } from './client-signal.ts'
 import { DelayedFetch } from './delayed-fetch.ts'
-import { DelayedProduce, type PartitionAppendResult } from './delayed-produce.ts'
+import { DelayedProduce, failedAppend, type PartitionAppendResult } from './delayed-produce.ts'
 import type { FetchParams, FetchPartition, FetchPartitionResult } from './fetch-types.ts'
 import { Partition } from './partition.ts'
 import { ReadBudget } from './read-budget.ts'
@@ -373,22 +373,4 @@ function splitKey(key: string): { topicName: string; partition: number } {
   const parsed = parsePartitionKey(key)
   invariant(parsed !== undefined, `the metadata cache holds only well-formed keys, not ${key}`)
   return parsed
-}
-
-function failedAppend(
-  topicName: string,
-  partition: number,
-  errorCode: number,
-  errorMessage: string | null,
-): PartitionAppendResult {
-  return {
-    topicName,
-    partition,
-    errorCode,
-    errorMessage,
-    recordErrors: [],
-    baseOffset: -1,
-    logAppendTimeMs: -1,
-    logStartOffset: -1,
-  }
 }

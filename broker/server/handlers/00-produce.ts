@@ -11,7 +11,7 @@ import {
   type ProduceRequest,
   type ProduceResponseInput,
 } from '../../protocol/messages/00-produce.ts'
-import type { PartitionAppendResult } from '../../replication/delayed-produce.ts'
+import { failedAppend, type PartitionAppendResult } from '../../replication/delayed-produce.ts'
 import type { PartitionRecords } from '../../replication/replica-manager.ts'
 import { defineApi, type ApiHandler, type RequestContext } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
@@ -99,16 +99,7 @@ function hasDuplicates({ topicData }: ProduceRequest): boolean {
 
 function refuseAll(request: ProduceRequest, errorCode: number, errorMessage: string | null): PartitionAppendResult[] {
   return request.topicData.flatMap(({ name, partitionData }) =>
-    partitionData.map(({ index }) => ({
-      topicName: name,
-      partition: index,
-      errorCode,
-      errorMessage,
-      recordErrors: [],
-      baseOffset: -1,
-      logAppendTimeMs: -1,
-      logStartOffset: -1,
-    })),
+    partitionData.map(({ index }) => failedAppend(name, index, errorCode, errorMessage)),
   )
 }
 
