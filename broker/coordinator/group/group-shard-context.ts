@@ -19,6 +19,8 @@ export interface TopicDescription {
 export interface TopicDirectory {
   topic(name: string): TopicDescription | undefined
   topicNameById(topicId: string): string | undefined
+  /** Whether its deletion was seen. That a topic is absent proves nothing: what we know of topics may be late. */
+  wasDeleted(topicId: string): boolean
   topicNames(): Iterable<string>
 }
 
