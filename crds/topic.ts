@@ -31,6 +31,15 @@ export type Topic = Resource<'Topic', TopicSpec, TopicStatus>
 export const TOPIC_FINALIZER = 'ottla.dev/topic-data'
 export const INTERNAL_LABEL = 'ottla.dev/internal'
 
+/** Where the group coordinators keep their state, in Kafka's format. */
+export const GROUP_METADATA_TOPIC = '__consumer_offsets'
+const INTERNAL_TOPICS: ReadonlySet<string> = new Set([GROUP_METADATA_TOPIC, '__transaction_state'])
+
+/** Topics that belong to the brokers: clients may read them, and don't write to them. */
+export function isInternalTopic(topicName: string): boolean {
+  return INTERNAL_TOPICS.has(topicName)
+}
+
 export const MAX_TOPIC_NAME_LENGTH = 249
 const LEGAL_TOPIC_NAME = /^[a-zA-Z0-9._-]+$/
 

@@ -124,6 +124,11 @@ export class MetadataCache {
     return [...this.#topics.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
+  /** Names of all topics that have entries, in no order. */
+  topicNames(): Iterable<string> {
+    return this.#topics.keys()
+  }
+
   get topicCount(): number {
     return this.#topics.size
   }

@@ -12,6 +12,7 @@ import { invariant } from '../../common/invariant.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { Timers } from '../../common/timers.ts'
 import { parsePartitionKey, partitionKey, type PartitionEntry } from '../../crds/partition-slice.ts'
+import { isInternalTopic } from '../../crds/topic.ts'
 import type { MetadataCache, MetadataDelta } from '../metadata/metadata-cache.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import type { LogConfig } from '../storage/log-config.ts'
@@ -137,7 +138,7 @@ export class ReplicaManager {
   }
 
   /**
-   * Appends to each partition, in order and before it returns, and answers when they are acknowledged: acks 0 at once, 1
+   * Appends what clients produce to each partition, in order and before it returns, and answers when they are acknowledged: acks 0 at once, 1
    * when written, -1 when committed. `done` is called once, maybe before this returns.
    */
   append(
@@ -150,6 +151,11 @@ export class ReplicaManager {
     const results: PartitionAppendResult[] = []
     const waits: { result: PartitionAppendResult; partition: Partition; endOffset: number }[] = []
     for (const { topicName, partition, records } of wanted) {
+      if (isInternalTopic(topicName)) {
+        const message = `Cannot append to internal topic ${topicName}`
+        results.push(failedAppend(topicName, partition, ErrorCode.INVALID_TOPIC_EXCEPTION, message))
+        continue
+      }
       const found = this.find(topicName, partition)
       if (typeof found === 'number') {
         results.push(failedAppend(topicName, partition, found, null))

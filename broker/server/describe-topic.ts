@@ -2,12 +2,6 @@ import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import type { PartitionEntry } from '../../crds/partition-slice.ts'
 
-const INTERNAL_TOPICS: ReadonlySet<string> = new Set(['__consumer_offsets', '__transaction_state'])
-
-export function isInternalTopic(name: string): boolean {
-  return INTERNAL_TOPICS.has(name)
-}
-
 /** A partition as Metadata and DescribeTopicPartitions tell it. */
 export interface PartitionDescription {
   readonly errorCode: number

@@ -12,6 +12,8 @@ import { partitionKey } from '../../crds/partition-slice.ts'
 import { LOCAL_NAMESPACE, refOf } from '../../crds/resource.ts'
 import { StoreError, type PatchOperation, type ResourceStore } from '../../crds/resource-store.ts'
 import {
+  INTERNAL_LABEL,
+  isInternalTopic,
   TOPIC_FINALIZER,
   topicNameOf,
   topicNameProblem,
@@ -169,7 +171,12 @@ export class TopicAdmin {
     if (isValidateOnly) return { ...SUCCESS, ...outcome, topicId: undefined }
     const created = await store.create({
       kind: 'Topic',
-      metadata: { namespace: LOCAL_NAMESPACE, name: topicObjectName(topic.name), finalizers: [TOPIC_FINALIZER] },
+      metadata: {
+        namespace: LOCAL_NAMESPACE,
+        name: topicObjectName(topic.name),
+        finalizers: [TOPIC_FINALIZER],
+        ...(isInternalTopic(topic.name) && { labels: { [INTERNAL_LABEL]: 'true' } }),
+      },
       spec,
     })
     const isThere = await metadata.waitFor(

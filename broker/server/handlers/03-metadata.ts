@@ -8,11 +8,12 @@ import {
   type MetadataResponseInput,
 } from '../../protocol/messages/03-metadata.ts'
 import { ZERO_UUID } from '../../protocol/wire/uuid.ts'
-import { topicNameProblem } from '../../../crds/topic.ts'
+import { isInternalTopic, topicNameProblem } from '../../../crds/topic.ts'
 import { defineApi, type ApiHandler, type RequestContext } from '../api-handler.ts'
 import { ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, OPERATIONS_NOT_REQUESTED } from '../authorized-operations.ts'
 import type { BrokerContext } from '../broker-context.ts'
-import { describePartition, isInternalTopic } from '../describe-topic.ts'
+import { topicToCreate } from '../internal-topics.ts'
+import { describePartition } from '../describe-topic.ts'
 
 type TopicResponse = NonNullable<MetadataResponseInput['topics']>[number]
 
@@ -123,7 +124,7 @@ async function autoCreate(broker: BrokerContext, names: readonly string[]): Prom
   if (missing.length === 0) return
   try {
     await broker.topics.createTopics(
-      missing.map((name) => ({ name, partitions: -1, replicationFactor: -1, assignments: undefined, configs: {} })),
+      missing.map((name) => topicToCreate(broker, name)),
       { timeoutMs: AUTO_CREATION_WAIT_MS, isValidateOnly: false },
     )
   } catch (error) {

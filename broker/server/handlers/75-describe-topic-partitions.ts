@@ -7,11 +7,11 @@ import {
   type DescribeTopicPartitionsRequest,
   type DescribeTopicPartitionsResponseInput,
 } from '../../protocol/messages/75-describe-topic-partitions.ts'
-import { topicNameProblem } from '../../../crds/topic.ts'
+import { isInternalTopic, topicNameProblem } from '../../../crds/topic.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import { ALL_TOPIC_OPERATIONS } from '../authorized-operations.ts'
 import type { BrokerContext } from '../broker-context.ts'
-import { describePartition, isInternalTopic } from '../describe-topic.ts'
+import { describePartition } from '../describe-topic.ts'
 
 type TopicResponse = NonNullable<DescribeTopicPartitionsResponseInput['topics']>[number]
 

@@ -45,9 +45,9 @@ export class GroupOffsets {
 
   put(groupId: string, topicName: string, partition: number, offset: CommittedOffset): void {
     let topics = this.#groups.get(groupId)
-    if (topics === undefined) this.#groups.set(groupId, (topics = new Map()))
+    if (topics === undefined) this.#groups.set(groupId, (topics = new Map<string, Map<number, CommittedOffset>>()))
     let partitions = topics.get(topicName)
-    if (partitions === undefined) topics.set(topicName, (partitions = new Map()))
+    if (partitions === undefined) topics.set(topicName, (partitions = new Map<number, CommittedOffset>()))
     if (!partitions.has(partition)) this.#count++
     partitions.set(partition, offset)
   }

@@ -27,7 +27,7 @@ export type OffsetFetchGroupResponse = NonNullable<OffsetFetchResponseInput['gro
 const FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
 const NO_OFFSET = -1
 const EXPIRY_TIMER = 'expire-offsets'
-const REPLACED_TIMER = 'remove-offsets-of-replaced-topics'
+const LOST_TIMER = 'remove-offsets-of-lost-topics'
 
 export class OffsetManager {
   readonly offsets = new GroupOffsets()
@@ -150,28 +150,29 @@ export class OffsetManager {
 
   onLoaded(): void {
     this.#scheduleExpiry(this.#context.config().offsetsRetentionCheckIntervalMs)
-    // Topics may have been replaced while nobody watched.
-    this.#scheduleRemovalOfReplaced()
+    // Topics may have been deleted or replaced while nobody watched.
+    this.#scheduleRemovalOfLost()
   }
 
-  /** Topics appeared, changed or vanished: removes offsets whose topic is gone. */
-  removeLost(topicNames: ReadonlySet<string>): RemovalBatch {
+  /** Removes offsets of topics that are gone: of those with the given names, or of any. */
+  removeLost(topicNames?: ReadonlySet<string>): RemovalBatch {
     const batch = new RemovalBatch()
-    const { topics } = this.#context
     for (const groupId of this.offsets.groupIds()) {
-      const offsets = this.offsets.of(groupId)
-      for (const topicName of topicNames) {
-        const partitions = offsets.get(topicName)
-        if (partitions === undefined) continue
-        const topicId = topics.topic(topicName)?.topicId
-        addRemovals(batch, groupId, topicName, partitions, (offset) => {
-          if (offset.topicId === ZERO_UUID) return false
-          return topicId === undefined ? topics.wasDeleted(offset.topicId) : topicId !== offset.topicId
-        })
+      for (const [topicName, partitions] of this.offsets.of(groupId)) {
+        if (topicNames?.has(topicName) === false) continue
+        addRemovals(batch, groupId, topicName, partitions, ({ topicId }) => this.#isLost(topicName, topicId))
       }
       if (batch.isFull) break
     }
     return batch
+  }
+
+  /** Whether another topic stands under the name, or the topic's deletion was seen. Mere absence proves nothing. */
+  #isLost(topicName: string, topicId: string): boolean {
+    if (topicId === ZERO_UUID) return false
+    const { topics } = this.#context
+    const current = topics.topic(topicName)
+    return current === undefined ? topics.wasDeleted(topicId) : current.topicId !== topicId
   }
 
   #validateCommit(request: OffsetCommitRequest, { apiVersion }: GroupClient): void {
@@ -186,28 +187,12 @@ export class OffsetManager {
     group.validateOffsetCommit({ memberId, groupInstanceId, generationIdOrMemberEpoch, apiVersion })
   }
 
-  #scheduleRemovalOfReplaced(): void {
-    this.#context.timer.schedule(REPLACED_TIMER, 0, () => {
-      const batch = this.#removeReplaced()
-      if (batch.isFull) this.#scheduleRemovalOfReplaced()
+  #scheduleRemovalOfLost(): void {
+    this.#context.timer.schedule(LOST_TIMER, 0, () => {
+      const batch = this.removeLost()
+      if (batch.isFull) this.#scheduleRemovalOfLost()
       return { records: batch.records, reply: undefined }
     })
-  }
-
-  /** Removes offsets of topics under whose name another one stands. That a topic is absent proves nothing. */
-  #removeReplaced(): RemovalBatch {
-    const batch = new RemovalBatch()
-    for (const groupId of this.offsets.groupIds()) {
-      for (const [topicName, partitions] of this.offsets.of(groupId)) {
-        const topicId = this.#context.topics.topic(topicName)?.topicId
-        if (topicId === undefined) continue
-        addRemovals(batch, groupId, topicName, partitions, (offset) => {
-          return offset.topicId !== ZERO_UUID && offset.topicId !== topicId
-        })
-      }
-      if (batch.isFull) break
-    }
-    return batch
   }
 
   #scheduleExpiry(delayMs: number): void {
