@@ -33,10 +33,19 @@ export async function start(args: readonly string[]): Promise<number> {
   const logger = createLogger(options.logLevel)
   endOnFatalErrors(logger)
   const stopSignal = nextStopSignal(logger)
+  let isStarted = false
+  /** A stop before anything is served: the next start recovers as after a kill, which costs less than to finish this one. */
+  const endStart = (signal: string): void => {
+    if (isStarted) return
+    logger.info({ signal }, 'stopped while starting')
+    process.exit(0)
+  }
   const closers: (() => Promise<void> | void)[] = []
   let isClean = false
   try {
+    void stopSignal.then(endStart)
     await run(options, logger, closers)
+    isStarted = true
     logger.info({ signal: await stopSignal }, 'stopping')
   } catch (error) {
     throw asUsageError(error, options)
