@@ -110,8 +110,8 @@ describe('offset manager', () => {
     })
 
   const offsets = (): (readonly [string, number, number])[] =>
-    fetch(null).topics.flatMap(({ name = '', partitions = [] }) =>
-      (partitions ?? []).map((one) => [name, one.partitionIndex ?? -1, one.committedOffset ?? -1] as const),
+    (fetch(null).topics ?? []).flatMap(({ name = '', partitions = [] }) =>
+      partitions.map((one) => [name, one.partitionIndex ?? -1, one.committedOffset ?? -1] as const),
     )
 
   it('gives back what was committed, and -1 for the rest', () => {
@@ -122,7 +122,7 @@ describe('offset manager', () => {
       ]),
       [0, 0],
     )
-    assert.deepEqual(fetch([0, 1, 2]).topics[0]?.partitions, [
+    assert.deepEqual(fetch([0, 1, 2]).topics?.[0]?.partitions, [
       { partitionIndex: 0, committedOffset: 10, committedLeaderEpoch: 3, metadata: 'm', errorCode: 0 },
       { partitionIndex: 1, committedOffset: 11, committedLeaderEpoch: 3, metadata: '', errorCode: 0 },
       { partitionIndex: 2, committedOffset: -1, committedLeaderEpoch: -1, metadata: '', errorCode: 0 },
