@@ -12,6 +12,8 @@ export interface BrokerSpec {
   readonly cordoned?: boolean
   /** Is to give up all its replicas. */
   readonly drain?: boolean
+  /** Kafka broker configs for this broker alone, set while it runs: dotted key to value as text. */
+  readonly config?: Readonly<Record<string, string>>
 }
 
 export interface Endpoint {

@@ -4,7 +4,7 @@ export interface ClusterSpec {
   /** Kafka's cluster id (base64url uuid); minted once. */
   readonly clusterId: string
   readonly brokers: number
-  /** Kafka broker configs for all brokers, verbatim: dotted key to value as text. */
+  /** Kafka broker configs for all brokers, set while they run: dotted key to value as text. A broker's own go first. */
   readonly config: Readonly<Record<string, string>>
   /** The first producer id not yet handed out in a block; compare-and-swapped by brokers that take a block. */
   readonly nextProducerId: number

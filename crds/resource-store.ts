@@ -1,5 +1,7 @@
 import type { Broker } from './broker.ts'
+import type { ClientQuota } from './client-quota.ts'
 import type { Cluster } from './cluster.ts'
+import type { GroupConfig } from './group-config.ts'
 import type { PartitionSlice } from './partition-slice.ts'
 import type { ObjectRef } from './resource.ts'
 import type { Topic } from './topic.ts'
@@ -10,6 +12,8 @@ export interface Kinds {
   Topic: Topic
   PartitionSlice: PartitionSlice
   Broker: Broker
+  ClientQuota: ClientQuota
+  GroupConfig: GroupConfig
 }
 export type Kind = keyof Kinds
 
@@ -75,7 +79,7 @@ export interface ResourceStore {
   create<K extends Kind>(resource: NewResource<K>): Promise<Kinds[K]>
   /**
    * Applies all operations or none. Without `subresource` changes of `status` are ignored; with `status` only `status`
-   * changes. Kinds without a status subresource (Cluster, PartitionSlice) take only the former.
+   * changes. Kinds without a status subresource (all but Topic and Broker) take only the former.
    * Errors: NotFound, Invalid, Unavailable, UnknownOutcome.
    */
   patch<K extends Kind>(

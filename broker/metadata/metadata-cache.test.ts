@@ -74,8 +74,9 @@ async function started(
   const fed = new FedStore()
   const cache = new MetadataCache(silentLogger)
   const isStarted = cache.start(fed.store)
-  fed.send('Broker', { type: 'sync', items: [] })
-  fed.send('Topic', { type: 'sync', items: [] })
+  for (const kind of ['Broker', 'Topic', 'Cluster', 'ClientQuota', 'GroupConfig'] as const) {
+    fed.send(kind, { type: 'sync', items: [] })
+  }
   fed.send('PartitionSlice', { type: 'sync', items: slices })
   await isStarted
   const deltas: MetadataDelta[] = []

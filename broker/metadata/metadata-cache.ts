@@ -1,5 +1,5 @@
 /**
- * A broker's view of the cluster: topics, partitions and brokers, kept from watches of the resource store.
+ * A broker's view of the cluster: topics, partitions, brokers, quotas and configs, kept from watches of the resource store.
  *
  * Place: the read side of metadata for all request handlers, and the source of assignments for the replica manager.
  * Invariants:
@@ -9,8 +9,11 @@
  * - Listeners hear of a change after the whole view is consistent with it, and never re-entrantly.
  */
 import type { Broker, Endpoint } from '../../crds/broker.ts'
+import type { ClientQuota } from '../../crds/client-quota.ts'
+import type { Cluster } from '../../crds/cluster.ts'
+import type { GroupConfig } from '../../crds/group-config.ts'
 import { parsePartitionKey, type PartitionEntry, type PartitionSlice } from '../../crds/partition-slice.ts'
-import type { ResourceStore, Watch, WatchEvent } from '../../crds/resource-store.ts'
+import type { Kind, ResourceStore, Watch, WatchEvent } from '../../crds/resource-store.ts'
 import { topicNameOf, type Topic } from '../../crds/topic.ts'
 import type { Logger } from '../../common/logger.ts'
 import type { Timers } from '../../common/timers.ts'
@@ -36,6 +39,11 @@ export interface MetadataDelta {
   /** Names of topics whose Topic resource appeared, changed or vanished. */
   readonly topics: ReadonlySet<string>
   readonly brokersChanged: boolean
+  /** The Cluster resource changed. */
+  readonly clusterChanged: boolean
+  readonly quotasChanged: boolean
+  /** Ids of groups whose configs changed. */
+  readonly groups: ReadonlySet<string>
 }
 
 /** Topic ids whose deletion is remembered; far more than can be on their way through the watches at once. */
@@ -64,11 +72,14 @@ export class MetadataCache {
   readonly #topicsByMetricName = new Map<string, string>()
   readonly #deletedTopicIds = new Set<string>()
   readonly #brokers = new Map<number, Broker>()
+  readonly #quotas = new Map<string, ClientQuota>()
+  readonly #groupConfigs = new Map<string, GroupConfig>()
   readonly #listeners = new Set<(delta: MetadataDelta) => void>()
   readonly #watches: Watch[] = []
-  readonly #unsynced = new Set<string>(['PartitionSlice', 'Topic', 'Broker'])
+  readonly #unsynced = new Set<Kind>(['PartitionSlice', 'Topic', 'Broker', 'Cluster', 'ClientQuota', 'GroupConfig'])
   readonly #synced = Promise.withResolvers<undefined>()
   #brokerImages: readonly BrokerImage[] | undefined
+  #cluster: Cluster | undefined
 
   constructor(logger: Logger) {
     this.#logger = logger
@@ -77,6 +88,9 @@ export class MetadataCache {
   /** Begins to watch; resolves once the first state of all kinds is known. */
   async start(store: ResourceStore): Promise<void> {
     this.#watches.push(
+      store.watch('Cluster', (event) => this.#onCluster(event)),
+      store.watch('ClientQuota', (event) => this.#onQuotas(event)),
+      store.watch('GroupConfig', (event) => this.#onGroupConfigs(event)),
       store.watch('Broker', (event) => this.#onBrokers(event)),
       store.watch('Topic', (event) => this.#onTopics(event)),
       store.watch('PartitionSlice', (event) => this.#onSlices(event)),
@@ -167,6 +181,39 @@ export class MetadataCache {
     return this.#resources.get(name)?.spec.config ?? {}
   }
 
+  /** What users configured for a consumer group: dotted key to value, checked when it was set. */
+  groupConfig(groupId: string): Readonly<Record<string, string>> {
+    return this.#groupConfigs.get(groupId)?.spec.config ?? {}
+  }
+
+  /** Ids of the groups that have configs of their own, sorted. */
+  configuredGroups(): string[] {
+    return [...this.#groupConfigs.keys()].sort()
+  }
+
+  groupConfigResource(groupId: string): GroupConfig | undefined {
+    return this.#groupConfigs.get(groupId)
+  }
+
+  /** All quotas of clients, in no order. */
+  clientQuotas(): Iterable<ClientQuota> {
+    return this.#quotas.values()
+  }
+
+  /** By the object name of the entity. */
+  clientQuota(objectName: string): ClientQuota | undefined {
+    return this.#quotas.get(objectName)
+  }
+
+  get clientQuotaCount(): number {
+    return this.#quotas.size
+  }
+
+  /** The Cluster resource; undefined until it exists. */
+  get cluster(): Cluster | undefined {
+    return this.#cluster
+  }
+
   /** All brokers that have ever registered, sorted by id. */
   brokers(): readonly BrokerImage[] {
     this.#brokerImages ??= [...this.#brokers.values()]
@@ -207,6 +254,39 @@ export class MetadataCache {
     else this.#brokers.delete(event.object.spec.brokerId)
     this.#brokerImages = undefined
     this.#changed('Broker', event.type === 'sync', { brokersChanged: true })
+  }
+
+  #onCluster(event: WatchEvent<'Cluster'>): void {
+    if (event.type === 'sync') this.#cluster = event.items[0]
+    else if (event.type === 'put') this.#cluster = event.object
+    this.#changed('Cluster', event.type === 'sync', { clusterChanged: true })
+  }
+
+  #onQuotas(event: WatchEvent<'ClientQuota'>): void {
+    if (event.type === 'sync') {
+      this.#quotas.clear()
+      for (const quota of event.items) this.#quotas.set(quota.metadata.name, quota)
+    } else if (event.type === 'put') this.#quotas.set(event.object.metadata.name, event.object)
+    else this.#quotas.delete(event.object.metadata.name)
+    this.#changed('ClientQuota', event.type === 'sync', { quotasChanged: true })
+  }
+
+  #onGroupConfigs(event: WatchEvent<'GroupConfig'>): void {
+    const groups = new Set<string>()
+    const put = (config: GroupConfig): void => {
+      this.#groupConfigs.set(config.spec.groupId, config)
+      groups.add(config.spec.groupId)
+    }
+    if (event.type === 'sync') {
+      for (const groupId of this.#groupConfigs.keys()) groups.add(groupId)
+      this.#groupConfigs.clear()
+      event.items.forEach(put)
+    } else if (event.type === 'put') put(event.object)
+    else {
+      this.#groupConfigs.delete(event.object.spec.groupId)
+      groups.add(event.object.spec.groupId)
+    }
+    this.#changed('GroupConfig', event.type === 'sync', { groups })
   }
 
   #onTopics(event: WatchEvent<'Topic'>): void {
@@ -334,17 +414,25 @@ export class MetadataCache {
     }
   }
 
-  #changed(kind: string, isSync: boolean, delta: Partial<MetadataDelta>): void {
+  #changed(kind: Kind, isSync: boolean, delta: Partial<MetadataDelta>): void {
     if (isSync && this.#unsynced.delete(kind) && this.#unsynced.size === 0) this.#synced.resolve(undefined)
     const none = new Set<string>()
     const whole: MetadataDelta = {
       partitions: delta.partitions ?? none,
       topics: delta.topics ?? none,
       brokersChanged: delta.brokersChanged ?? false,
+      clusterChanged: delta.clusterChanged ?? false,
+      quotasChanged: delta.quotasChanged ?? false,
+      groups: delta.groups ?? none,
     }
-    if (whole.partitions.size === 0 && whole.topics.size === 0 && !whole.brokersChanged) return
+    if (isEmpty(whole)) return
     for (const listener of this.#listeners) listener(whole)
   }
+}
+
+function isEmpty({ partitions, topics, groups, ...flags }: MetadataDelta): boolean {
+  if (partitions.size > 0 || topics.size > 0 || groups.size > 0) return false
+  return !flags.brokersChanged && !flags.clusterChanged && !flags.quotasChanged
 }
 
 /** Metric names have '_' for '.', so two topics that differ only there can't be told apart. */

@@ -254,6 +254,12 @@ export class ReplicaManager {
     for (const topicName of delta.topics) this.#updateConfig(topicName)
   }
 
+  /** Gives every log its configuration anew: what topics do not set themselves has changed. */
+  updateConfigs(): void {
+    for (const { topicName, log } of this.#partitions.values())
+      log.updateConfig(this.#dependencies.logConfigOf(topicName))
+  }
+
   #updateConfig(topicName: string): void {
     const topic = this.#dependencies.metadata.topic(topicName)
     if (topic === undefined) return

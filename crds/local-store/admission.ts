@@ -1,5 +1,7 @@
 import type { Kind, NewResource } from '../resource-store.ts'
 import { StoreError } from '../resource-store.ts'
+import { clientQuotaObjectName, isQuotaEntityType, orderedEntity, type QuotaEntityPart } from '../client-quota.ts'
+import { groupConfigObjectName } from '../group-config.ts'
 import { MAX_ENTRIES_PER_SLICE, NO_LEADER, parsePartitionKey } from '../partition-slice.ts'
 import { topicNameProblem } from '../topic.ts'
 import { isJsonObject, jsonEqual, type JsonObject, type JsonValue } from './json-value.ts'
@@ -13,6 +15,9 @@ const MAX_REPLICAS = 32_767
 const MAX_BROKER_ID = 2_147_483_647
 const MAX_CONFIG_KEYS = 200
 const MAX_CONFIG_TEXT = 10_000
+const MAX_QUOTAS = 20
+const MAX_QUOTA_NAME = 32_767
+const MAX_GROUP_ID = 32_767
 const TOPIC_ID = /^[A-Za-z0-9_-]{22}$/
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
@@ -48,6 +53,12 @@ export function checkResource(kind: Kind, object: JsonObject, before: JsonObject
       return
     case 'Cluster':
       checkCluster(spec, specBefore)
+      return
+    case 'ClientQuota':
+      checkClientQuota(object, spec)
+      return
+    case 'GroupConfig':
+      checkGroupConfig(object, spec)
   }
 }
 
@@ -164,6 +175,7 @@ function checkBroker(spec: JsonObject, before: JsonObject | undefined): void {
   for (const field of ['cordoned', 'drain']) {
     check(spec[field] === undefined || typeof spec[field] === 'boolean', `spec.${field} must be true or false`)
   }
+  checkTextMap(spec['config'], 'spec.config')
   if (before === undefined) return
   check(before['brokerId'] === spec['brokerId'], 'spec.brokerId is immutable')
 }
@@ -177,6 +189,51 @@ function checkCluster(spec: JsonObject, before: JsonObject | undefined): void {
   if (before === undefined) return
   check(before['clusterId'] === spec['clusterId'], 'spec.clusterId is immutable')
   check(Number(before['nextProducerId']) <= Number(spec['nextProducerId']), 'spec.nextProducerId can only grow')
+}
+
+function checkClientQuota(object: JsonObject, spec: JsonObject): void {
+  const entity = spec['entity']
+  check(isArray(entity) && entity.length > 0 && entity.length <= 2, 'spec.entity must have one or two parts')
+  const parts: QuotaEntityPart[] = []
+  for (const part of entity) {
+    check(isJsonObject(part), 'spec.entity must hold objects')
+    const { type, name } = part
+    check(isText(type) && isQuotaEntityType(type), 'spec.entity.type must be user, client-id or ip')
+    check(name === undefined || (isText(name) && name.length <= MAX_QUOTA_NAME), 'spec.entity.name must be a text')
+    parts.push({ type, ...(name !== undefined && { name }) })
+  }
+  const types = parts.map(({ type }) => type)
+  check(new Set(types).size === types.length, 'spec.entity names a type twice')
+  check(!types.includes('ip') || types.length === 1, 'spec.entity: an ip stands alone')
+  check(
+    types.join() ===
+      orderedEntity(parts)
+        .map(({ type }) => type)
+        .join(),
+    'spec.entity must be in the order user, client-id',
+  )
+  const quotas = spec['quotas']
+  check(isJsonObject(quotas), 'spec.quotas must be an object')
+  const values = Object.values(quotas)
+  check(
+    values.length <= MAX_QUOTAS && values.every((value) => typeof value === 'number' && value > 0),
+    'spec.quotas must be positive numbers',
+  )
+  checkNamedBy(object, clientQuotaObjectName(parts))
+}
+
+function checkGroupConfig(object: JsonObject, spec: JsonObject): void {
+  const groupId = spec['groupId']
+  check(isText(groupId) && groupId !== '' && groupId.length <= MAX_GROUP_ID, 'spec.groupId must be a text')
+  check(isJsonObject(spec['config']), 'spec.config must be an object')
+  checkTextMap(spec['config'], 'spec.config')
+  checkNamedBy(object, groupConfigObjectName(groupId))
+}
+
+/** A name that follows from the spec makes what it follows from unique and immutable. */
+function checkNamedBy(object: JsonObject, expected: string): void {
+  const metadata = object['metadata']
+  check(isJsonObject(metadata) && metadata['name'] === expected, `metadata.name must be ${expected}`)
 }
 
 function checkBrokerIds(value: JsonValue | undefined, at: string, minLength: number): readonly number[] {

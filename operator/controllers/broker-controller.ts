@@ -2,7 +2,7 @@ import { invariant } from '../../common/invariant.ts'
 import type { Logger } from '../../common/logger.ts'
 import { brokerObjectName, type Broker } from '../../crds/broker.ts'
 import { ConfigError } from '../../crds/config/config-def.ts'
-import type { BrokerConfig } from '../../crds/config/resolve.ts'
+import type { LiveConfig } from '../../crds/config/live-config.ts'
 import {
   FENCED_EPOCH,
   parsePartitionKey,
@@ -36,7 +36,7 @@ export interface BrokerControllerOptions {
   readonly store: ResourceStore
   readonly namespace: string
   readonly logger: Logger
-  readonly config: BrokerConfig
+  readonly config: LiveConfig
 }
 
 const MAX_ROUNDS = 20
@@ -147,7 +147,7 @@ export class BrokerController {
     const relaxed = new Set<string>()
     for (const topic of await store.list('Topic')) {
       try {
-        if (config.topic(topic.spec.config).get('flush.messages') !== 1) relaxed.add(topicNameOf(topic))
+        if (config.current.topic(topic.spec.config).get('flush.messages') !== 1) relaxed.add(topicNameOf(topic))
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error
         // Brokers run such a topic with what they knew before; nothing is known of its flushing.

@@ -3,6 +3,7 @@ import type { Logger } from '../../common/logger.ts'
 import type { Random } from '../../common/random.ts'
 import type { Timers } from '../../common/timers.ts'
 import type { Broker } from '../../crds/broker.ts'
+import { LiveConfig } from '../../crds/config/live-config.ts'
 import type { BrokerConfig } from '../../crds/config/resolve.ts'
 import { FENCED_EPOCH, type PartitionSlice } from '../../crds/partition-slice.ts'
 import { LOCAL_NAMESPACE } from '../../crds/resource.ts'
@@ -24,7 +25,7 @@ export interface ControllerOptions {
   readonly timers: Timers
   readonly logger: Logger
   readonly random: Random
-  /** Gives the defaults of what topics do not set. */
+  /** Gives the defaults of what topics do not set, together with what the Cluster sets for all brokers. */
   readonly config: BrokerConfig
   /** Where slices and brokers are; default: the local store's namespace. */
   readonly namespace?: string
@@ -49,11 +50,13 @@ class ControllerManager implements Controllers {
   readonly #topics = new Map<string, Topic>()
   readonly #brokers = new Map<string, Broker>()
   readonly #slices = new SliceView()
+  readonly #config: LiveConfig
   #facts = new BrokerFacts([])
 
   constructor(options: ControllerOptions) {
     const { store, timers, random, logger } = options
-    const shared = { ...options, namespace: options.namespace ?? LOCAL_NAMESPACE }
+    this.#config = new LiveConfig(options.config, logger)
+    const shared = { ...options, config: this.#config, namespace: options.namespace ?? LOCAL_NAMESPACE }
     this.#topicController = new TopicController(shared)
     this.#brokerController = new BrokerController(shared)
     this.#topicQueue = new WorkQueue({
@@ -70,7 +73,11 @@ class ControllerManager implements Controllers {
       random,
       logger,
     })
+    this.#config.subscribe(() => {
+      for (const key of this.#topics.keys()) this.#lookAtTopic(key)
+    })
     this.#watches.push(
+      store.watch('Cluster', (event) => this.#onCluster(event)),
       store.watch('Topic', (event) => this.#onTopics(event)),
       store.watch('Broker', (event) => this.#onBrokers(event)),
       store.watch('PartitionSlice', (event) => this.#onSlices(event)),
@@ -80,6 +87,12 @@ class ControllerManager implements Controllers {
   async close(): Promise<void> {
     for (const watch of this.#watches) watch.close()
     await Promise.all([this.#topicQueue.close(), this.#brokerQueue.close()])
+  }
+
+  #onCluster(event: WatchEvent<'Cluster'>): void {
+    const cluster = event.type === 'sync' ? event.items[0] : event.type === 'put' ? event.object : undefined
+    if (event.type !== 'delete') this.#config.update({ dynamicDefault: cluster?.spec.config ?? {} })
+    this.#onSynced('Cluster')
   }
 
   #onTopics(event: WatchEvent<'Topic'>): void {
@@ -132,7 +145,7 @@ class ControllerManager implements Controllers {
   }
 
   #isSynced(): boolean {
-    return this.#synced.size === 3
+    return this.#synced.size === 4
   }
 
   #onSynced(kind: Kind): void {

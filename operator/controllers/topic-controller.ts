@@ -2,7 +2,7 @@ import type { Clock } from '../../common/clock.ts'
 import type { Logger } from '../../common/logger.ts'
 import { randomUuid, type Random } from '../../common/random.ts'
 import { ConfigError } from '../../crds/config/config-def.ts'
-import type { BrokerConfig } from '../../crds/config/resolve.ts'
+import type { LiveConfig } from '../../crds/config/live-config.ts'
 import { FENCED_EPOCH, NO_LEADER, partitionKey, type PartitionEntry } from '../../crds/partition-slice.ts'
 import { refOf, type ObjectRef } from '../../crds/resource.ts'
 import type { ResourceStore } from '../../crds/resource-store.ts'
@@ -35,7 +35,7 @@ export interface TopicControllerOptions {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  readonly config: BrokerConfig
+  readonly config: LiveConfig
 }
 
 interface Birth {
@@ -170,8 +170,9 @@ export class TopicController {
 
   #minIsr(topic: Topic): number | TopicProblem {
     try {
-      this.#options.config.validateTopic(topic.spec.config)
-      return this.#options.config.topic(topic.spec.config).get('min.insync.replicas')
+      const config = this.#options.config.current
+      config.validateTopic(topic.spec.config)
+      return config.topic(topic.spec.config).get('min.insync.replicas')
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       return { reason: 'InvalidConfig', message: error.message }
