@@ -91,12 +91,24 @@ export class ReplicaManager {
     for (const partition of this.#partitions.values()) partition.stop(ErrorCode.NOT_LEADER_OR_FOLLOWER)
   }
 
-  /** Resolves once what the metadata says now of these partitions is done here: replicas opened, or closed. */
-  async whenSettled(keys: Iterable<string>): Promise<void> {
+  /**
+   * Resolves with true once what the metadata says now of these partitions is done here: replicas opened, or closed; with
+   * false after `timeoutMs`.
+   */
+  async whenSettled(keys: Iterable<string>, deadline?: { timers: Timers; timeoutMs: number }): Promise<boolean> {
     const unsettled = new Set<string>()
     for (const key of keys) if (this.#dirty.has(key) || this.#changing.has(key)) unsettled.add(key)
-    if (unsettled.size === 0) return
-    await new Promise<void>((resolve) => this.#settleWaiters.add({ unsettled, resolve }))
+    if (unsettled.size === 0) return true
+    const settled = Promise.withResolvers<boolean>()
+    const waiter = { unsettled, resolve: () => settled.resolve(true) }
+    this.#settleWaiters.add(waiter)
+    const timer = deadline?.timers.schedule(deadline.timeoutMs, () => settled.resolve(false))
+    try {
+      return await settled.promise
+    } finally {
+      this.#settleWaiters.delete(waiter)
+      timer?.cancel()
+    }
   }
 
   /** The replica that this broker has of a partition. */

@@ -10,6 +10,7 @@ import type { Logger } from '../../common/logger.ts'
 import { randomUuid, type Random } from '../../common/random.ts'
 import type { Timers } from '../../common/timers.ts'
 import type { Endpoint } from '../../crds/broker.ts'
+import { LiveConfig } from '../../crds/config/live-config.ts'
 import type { BrokerConfig } from '../../crds/config/resolve.ts'
 import { LOCAL_CLUSTER_NAME } from '../../crds/cluster.ts'
 import { LOCAL_NAMESPACE } from '../../crds/resource.ts'
@@ -22,6 +23,7 @@ import { LogManager } from '../storage/log-manager.ts'
 import type { ApiHandler } from './api-handler.ts'
 import { registerBroker } from './broker-lifecycle.ts'
 import type { BrokerContext } from './broker-context.ts'
+import { ConfigAdmin } from './config-admin.ts'
 import { FetchSessionCache } from './fetch-session.ts'
 import { createHandlers } from './handlers.ts'
 import { RequestMetrics } from './request-metrics.ts'
@@ -33,6 +35,7 @@ export interface BrokerOptions {
   readonly clusterId: string
   readonly folder: string
   readonly version: string
+  /** What is set at the start; the metadata store may hold more. */
   readonly config: BrokerConfig
 }
 
@@ -46,6 +49,7 @@ export interface BrokerDependencies {
 }
 
 export class Broker {
+  readonly configs: LiveConfig
   readonly metadata: MetadataCache
   readonly logs: LogManager
   readonly replicas: ReplicaManager
@@ -64,8 +68,10 @@ export class Broker {
     this.#dependencies = dependencies
     const metadata = new MetadataCache(logger)
     this.metadata = metadata
+    const configs = new LiveConfig(config, logger)
+    this.configs = configs
     const logConfigOf = (topicName: string): ReturnType<typeof logConfigFrom> => {
-      const topic = config.topic(metadata.topicConfig(topicName))
+      const topic = configs.current.topic(metadata.topicConfig(topicName))
       return logConfigFrom((key) => topic.text(key))
     }
     const logs = new LogManager(
@@ -98,14 +104,19 @@ export class Broker {
     })
     this.fetchSessions = new FetchSessionCache(config.get('max.incremental.fetch.session.cache.slots'), clock, random)
     const cluster = { namespace: LOCAL_NAMESPACE, name: LOCAL_CLUSTER_NAME }
+    const topics = new TopicAdmin({ store, metadata, replicas: this.replicas, configs, timers, logger })
     const context: BrokerContext = {
       brokerId,
       clusterId,
-      config,
+      get config() {
+        return configs.current
+      },
+      configs,
       metadata,
       replicas: this.replicas,
       store,
-      topics: new TopicAdmin({ store, metadata, replicas: this.replicas, config, timers, logger }),
+      topics,
+      configAdmin: new ConfigAdmin({ brokerId, store, cluster, metadata, configs, topics, timers }),
       producerIds: new ProducerIdAllocator(store, cluster, () => this.#highestProducerId(), logger),
       fetchSessions: this.fetchSessions,
       hasSpaceForProducers: () => !logs.isBelowFloor,
@@ -113,6 +124,10 @@ export class Broker {
       timers,
       logger,
     }
+    metadata.subscribe(({ clusterChanged, brokersChanged }) => {
+      if (clusterChanged || brokersChanged) this.#takeDynamicConfigs()
+    })
+    configs.subscribe(() => this.replicas.updateConfigs())
     this.handlers = createHandlers(context)
     this.processor = new RequestProcessor(this.handlers, this.requests, clock, logger)
   }
@@ -146,6 +161,14 @@ export class Broker {
     this.replicas.close()
     this.metadata.close()
     await this.logs.close({ brokerEpoch: this.#brokerEpoch })
+  }
+
+  #takeDynamicConfigs(): void {
+    const { metadata, configs } = this
+    configs.update({
+      dynamicBroker: metadata.brokerResource(this.#options.brokerId)?.spec.config ?? {},
+      dynamicDefault: metadata.cluster?.spec.config ?? {},
+    })
   }
 
   #highestProducerId(): number {

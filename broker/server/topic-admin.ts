@@ -6,8 +6,7 @@
  */
 import type { Logger } from '../../common/logger.ts'
 import type { Timers } from '../../common/timers.ts'
-import { ConfigError } from '../../crds/config/config-def.ts'
-import type { BrokerConfig } from '../../crds/config/resolve.ts'
+import type { LiveConfig } from '../../crds/config/live-config.ts'
 import { partitionKey } from '../../crds/partition-slice.ts'
 import { LOCAL_NAMESPACE, refOf } from '../../crds/resource.ts'
 import { StoreError, type PatchOperation, type ResourceStore } from '../../crds/resource-store.ts'
@@ -24,6 +23,8 @@ import {
 import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 import type { ReplicaManager } from '../replication/replica-manager.ts'
+import { failureOutcome, outcomeOf, SUCCESS, VISIBLE_TIMEOUT_MS, type AdminOutcome } from './admin-outcome.ts'
+import { duplicatesOf } from './duplicates.ts'
 
 /** -1 for `partitions` and `replicationFactor`: the broker's default. */
 export interface TopicToCreate {
@@ -33,11 +34,6 @@ export interface TopicToCreate {
   /** Broker ids by partition index; then `partitions` and `replicationFactor` have to be -1. */
   readonly assignments: ReadonlyMap<number, readonly number[]> | undefined
   readonly configs: Readonly<Record<string, string>>
-}
-
-export interface AdminOutcome {
-  readonly errorCode: number
-  readonly errorMessage: string | null
 }
 
 export interface CreationOutcome extends AdminOutcome {
@@ -55,7 +51,7 @@ export interface TopicAdminDependencies {
   readonly store: ResourceStore
   readonly metadata: MetadataCache
   readonly replicas: ReplicaManager
-  readonly config: BrokerConfig
+  readonly configs: LiveConfig
   readonly timers: Timers
   readonly logger: Logger
 }
@@ -65,7 +61,6 @@ const MAX_PARTITIONS_PER_TOPIC = 100_000
 /** New partitions, of all topics of one request together, as Kafka limits them. */
 const MAX_NEW_PARTITIONS_PER_REQUEST = 10_000
 const MAX_PATCH_ATTEMPTS = 10
-const MAX_MESSAGE_CHARS = 1000
 
 export class TopicAdmin {
   readonly #dependencies: TopicAdminDependencies
@@ -76,9 +71,8 @@ export class TopicAdmin {
 
   /** One outcome per topic, in order. */
   async createTopics(topics: readonly TopicToCreate[], options: AdminOptions): Promise<CreationOutcome[]> {
-    const names = new Map<string, number>()
-    for (const { name } of topics) names.set(name, (names.get(name) ?? 0) + 1)
-    const defaultPartitions = this.#dependencies.config.get('num.partitions')
+    const duplicates = duplicatesOf(topics.map(({ name }) => name))
+    const defaultPartitions = this.#dependencies.configs.current.get('num.partitions')
     checkNewPartitions(
       topics.map(({ partitions, assignments }) =>
         partitions === -1 ? (assignments?.size ?? defaultPartitions) : Math.max(1, partitions),
@@ -87,10 +81,10 @@ export class TopicAdmin {
     return Promise.all(
       topics.map(async (topic): Promise<CreationOutcome> => {
         try {
-          if ((names.get(topic.name) ?? 0) > 1) throw new KafkaError(ErrorCode.INVALID_REQUEST, 'Duplicate topic name.')
+          if (duplicates.has(topic.name)) throw new KafkaError(ErrorCode.INVALID_REQUEST, 'Duplicate topic name.')
           return await this.#create(topic, options)
         } catch (error) {
-          return { ...this.#failure(error), topicId: undefined, partitions: -1, replicationFactor: -1 }
+          return { ...failureOutcome(error), topicId: undefined, partitions: -1, replicationFactor: -1 }
         }
       }),
     )
@@ -98,7 +92,7 @@ export class TopicAdmin {
 
   /** Deletes a topic and waits until no broker serves it, at most `timeoutMs`. */
   async deleteTopic(name: string, timeoutMs: number): Promise<AdminOutcome> {
-    return this.#attempt(async () => {
+    return outcomeOf(async () => {
       const { store, metadata, timers } = this.#dependencies
       const topic = await this.#readTopic(name)
       const topicId = metadata.topic(name)?.topicId
@@ -120,7 +114,7 @@ export class TopicAdmin {
     assignments: readonly (readonly number[])[] | undefined,
     { timeoutMs, isValidateOnly }: AdminOptions,
   ): Promise<AdminOutcome> {
-    return this.#attempt(async () => {
+    return outcomeOf(async () => {
       const { metadata, timers } = this.#dependencies
       await this.#change(name, isValidateOnly, (topic) => {
         const operations = growth(topic.spec, count)
@@ -134,7 +128,7 @@ export class TopicAdmin {
         timeoutMs,
       })
       if (!isThere) throw new KafkaError(ErrorCode.REQUEST_TIMED_OUT, 'The partitions were not placed in time.')
-      await this.#whenServedHere(name, count)
+      await this.#whenServedHere(name, count, timeoutMs)
     })
   }
 
@@ -144,11 +138,11 @@ export class TopicAdmin {
     next: (current: Readonly<Record<string, string>>) => Readonly<Record<string, string>>,
     isValidateOnly: boolean,
   ): Promise<AdminOutcome> {
-    return this.#attempt(async () => {
-      const { metadata, config: brokerConfig } = this.#dependencies
+    return outcomeOf(async () => {
+      const { metadata, configs, timers } = this.#dependencies
       const changed = await this.#change(name, isValidateOnly, (topic) => {
         const config = next(topic.spec.config)
-        brokerConfig.validateTopic(config)
+        configs.current.validateTopic(config)
         return [
           { op: 'test', path: '/spec/config', value: topic.spec.config },
           { op: 'replace', path: '/spec/config', value: config },
@@ -156,10 +150,13 @@ export class TopicAdmin {
       })
       if (changed === undefined) return
       // So that a client that describes the topic next, on this broker, sees what it changed.
-      await metadata.waitFor(() => {
-        const known = metadata.topicResource(name)
-        return known?.metadata.uid !== changed.metadata.uid || known.metadata.generation >= changed.metadata.generation
-      })
+      await metadata.waitFor(
+        () => {
+          const known = metadata.topicResource(name)?.metadata
+          return known?.uid !== changed.metadata.uid || known.generation >= changed.metadata.generation
+        },
+        { timers, timeoutMs: VISIBLE_TIMEOUT_MS },
+      )
     })
   }
 
@@ -197,15 +194,16 @@ export class TopicAdmin {
       )
       throw new KafkaError(ErrorCode.REQUEST_TIMED_OUT, reason ?? 'The topic was created, but not placed in time.')
     }
-    await this.#whenServedHere(topic.name, spec.partitions)
+    await this.#whenServedHere(topic.name, spec.partitions, timeoutMs)
     return { ...SUCCESS, ...outcome, topicId }
   }
 
   /** So that a client that comes back to this broker at once finds its partitions open. */
-  async #whenServedHere(topicName: string, partitionCount: number): Promise<void> {
-    await this.#dependencies.replicas.whenSettled(
-      Array.from({ length: partitionCount }, (_, i) => partitionKey(topicName, i)),
-    )
+  async #whenServedHere(topicName: string, partitionCount: number, timeoutMs: number): Promise<void> {
+    const { replicas, timers } = this.#dependencies
+    const keys = Array.from({ length: partitionCount }, (_, i) => partitionKey(topicName, i))
+    if (await replicas.whenSettled(keys, { timers, timeoutMs })) return
+    throw new KafkaError(ErrorCode.REQUEST_TIMED_OUT, 'The partitions are placed, but were not opened in time.')
   }
 
   #checkName(name: string): void {
@@ -227,7 +225,7 @@ export class TopicAdmin {
   }
 
   #specOf(topic: TopicToCreate): TopicSpec {
-    const { config } = this.#dependencies
+    const config = this.#dependencies.configs.current
     const named = { ...(topicObjectName(topic.name) !== topic.name && { topicName: topic.name }) }
     if (topic.assignments !== undefined) {
       if (topic.partitions !== -1 || topic.replicationFactor !== -1) {
@@ -354,41 +352,6 @@ export class TopicAdmin {
     if (topic === undefined || topicNameOf(topic) !== name) throw unknown()
     return topic
   }
-
-  async #attempt(action: () => Promise<void>): Promise<AdminOutcome> {
-    try {
-      await action()
-      return SUCCESS
-    } catch (error) {
-      return this.#failure(error)
-    }
-  }
-
-  #failure(error: unknown): AdminOutcome {
-    if (error instanceof KafkaError) return { errorCode: error.code, errorMessage: shortened(error.message) }
-    if (error instanceof ConfigError)
-      return { errorCode: ErrorCode.INVALID_CONFIG, errorMessage: shortened(error.message) }
-    if (error instanceof StoreError) {
-      const errorCode = STORE_ERRORS[error.reason]
-      if (errorCode !== undefined) return { errorCode, errorMessage: error.message }
-    }
-    throw error
-  }
-}
-
-/** Messages repeat names and values that clients sent, which may be longer than a response can carry. */
-function shortened(message: string): string {
-  return message.length <= MAX_MESSAGE_CHARS ? message : `${message.slice(0, MAX_MESSAGE_CHARS)}...`
-}
-
-const SUCCESS: AdminOutcome = { errorCode: ErrorCode.NONE, errorMessage: null }
-
-const STORE_ERRORS: Readonly<Partial<Record<StoreError['reason'], ErrorCode>>> = {
-  AlreadyExists: ErrorCode.TOPIC_ALREADY_EXISTS,
-  NotFound: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-  Conflict: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-  Unavailable: ErrorCode.REQUEST_TIMED_OUT,
-  UnknownOutcome: ErrorCode.REQUEST_TIMED_OUT,
 }
 
 /** Each number may be large, and there may be many. Throws for the whole request, as Kafka does. */

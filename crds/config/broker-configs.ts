@@ -428,7 +428,7 @@ export const BROKER_CONFIGS = {
     defaultValue: '2147483647',
     importance: 'medium',
     validator: atLeast(0),
-    update: 'per-broker',
+    update: 'cluster-wide',
     documentation: 'The most connections that the broker holds.',
   },
   'max.connections.per.ip': {
@@ -436,7 +436,7 @@ export const BROKER_CONFIGS = {
     defaultValue: '2147483647',
     importance: 'medium',
     validator: atLeast(0),
-    update: 'per-broker',
+    update: 'cluster-wide',
     documentation: 'The most connections that the broker holds from one address.',
   },
   'max.incremental.fetch.session.cache.slots': {
@@ -550,12 +550,37 @@ export const BROKER_CONFIGS = {
     update: 'read-only',
     documentation: 'With less free space than this on the data volume, producers get a retriable error; reads go on.',
   },
+  'ottla.metrics.group.series.max': {
+    type: 'int',
+    defaultValue: '100000',
+    importance: 'low',
+    validator: atLeast(0),
+    update: 'cluster-wide',
+    documentation:
+      'The most series that a scrape gets of one metric of consumer groups. With more committed offsets than this, lag is told per topic and not per partition.',
+  },
+  'ottla.web.hosts': {
+    type: 'list',
+    defaultValue: '',
+    importance: 'medium',
+    update: 'cluster-wide',
+    documentation:
+      'Host names under which browsers may open the page of the web port, beside localhost, addresses and the name that it listens on; * allows all. Others are refused, so that no foreign site can pose as the page.',
+  },
+  'ottla.web.records.enable': {
+    type: 'boolean',
+    defaultValue: 'true',
+    importance: 'high',
+    update: 'cluster-wide',
+    documentation:
+      'Whether the page and the API of the web port show the contents of records to whoever reaches the port.',
+  },
   'producer.id.expiration.ms': {
     type: 'int',
     defaultValue: '86400000',
     importance: 'low',
     validator: atLeast(1),
-    update: 'cluster-wide',
+    update: 'read-only',
     documentation: 'How long a partition remembers an idempotent producer after its last append.',
   },
   'queued.max.request.bytes': {

@@ -1,5 +1,5 @@
 import { atLeast, closestName, ConfigError, parseConfig, type ConfigDef, type ParsedConfig } from './config-def.ts'
-import type { BrokerConfig } from './resolve.ts'
+import type { BrokerConfig, DescribedConfig } from './resolve.ts'
 
 /** The configs of one consumer group (KIP-848), with the broker config that gives each its default and those that bound it. */
 export interface GroupConfigDef extends ConfigDef {
@@ -55,6 +55,34 @@ export function groupConfigValue(
 ): number {
   const own = config[name]
   return own === undefined ? broker.get(GROUP_CONFIGS[name].defaultFrom) : Number(parseGroupConfig(name, own).value)
+}
+
+/** As DescribeConfigs of a group with the settings `config`: all configs, or the known ones of `names`. */
+export function describeGroupConfigs(
+  config: Readonly<Record<string, string>>,
+  broker: BrokerConfig,
+  names: readonly string[] = Object.keys(GROUP_CONFIGS),
+): DescribedConfig[] {
+  return [...names]
+    .sort()
+    .filter(isGroupConfigName)
+    .map((name) => {
+      const { type, importance, documentation } = GROUP_CONFIGS[name]
+      const value = String(groupConfigValue(name, config, broker))
+      const source = config[name] === undefined ? 'DEFAULT_CONFIG' : 'GROUP_CONFIG'
+      return {
+        name,
+        value,
+        source,
+        isDefault: source === 'DEFAULT_CONFIG',
+        isReadOnly: false,
+        isSensitive: false,
+        type,
+        importance,
+        documentation,
+        synonyms: [{ name, value, source }],
+      }
+    })
 }
 
 /** Checks a group's configs, each against the broker's bounds and both against each other. Throws {@link ConfigError}. */

@@ -28,6 +28,7 @@ export type ConfigSource =
   | 'DYNAMIC_DEFAULT_BROKER_CONFIG'
   | 'STATIC_BROKER_CONFIG'
   | 'DEFAULT_CONFIG'
+  | 'GROUP_CONFIG'
 
 /** The broker's own layers, the strongest first. Each: dotted key to text. */
 export interface BrokerConfigLayers {
@@ -81,6 +82,7 @@ export const CONFIG_SOURCE_CODES: Readonly<Record<ConfigSource, number>> = {
   DYNAMIC_DEFAULT_BROKER_CONFIG: 3,
   STATIC_BROKER_CONFIG: 4,
   DEFAULT_CONFIG: 5,
+  GROUP_CONFIG: 8,
 }
 
 const LAYERS = [
@@ -145,6 +147,16 @@ export class BrokerConfig {
         const synonyms = this.#synonyms([{ name }])
         return described(name, def, isSensitive, def.update === 'read-only', synonyms, undefined)
       })
+  }
+
+  /** As DescribeConfigs of the default of all brokers: only what is set there. */
+  describeDefaults(names?: readonly string[]): DescribedConfig[] {
+    const layer = this.layers.dynamicDefault ?? {}
+    const wanted = names?.filter((name) => Object.hasOwn(layer, name)) ?? Object.keys(layer)
+    return new BrokerConfig({ dynamicDefault: layer }).describe(wanted).map((config) => ({
+      ...config,
+      synonyms: config.synonyms.filter(({ source }) => source === 'DYNAMIC_DEFAULT_BROKER_CONFIG'),
+    }))
   }
 
   /** As DescribeConfigs of a topic with the settings `config`: all configs, or the known ones of `names`. */

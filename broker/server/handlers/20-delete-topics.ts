@@ -10,6 +10,7 @@ import {
 import { ZERO_UUID } from '../../protocol/wire/uuid.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
+import { duplicatesOf } from '../duplicates.ts'
 
 type Outcome = NonNullable<DeleteTopicsResponseInput['responses']>[number]
 
@@ -54,14 +55,13 @@ export function deleteTopicsHandler(broker: BrokerContext): ApiHandler {
         const errorCode = apiVersion < 3 ? ErrorCode.INVALID_REQUEST : ErrorCode.TOPIC_DELETION_DISABLED
         return { responses: wanted.map((topic) => ({ ...topic, errorCode })) }
       }
-      const counts = new Map<string, number>()
       const keyOf = ({ name, topicId }: Wanted): string => name ?? broker.metadata.topicNameById(topicId) ?? topicId
-      for (const topic of wanted) counts.set(keyOf(topic), (counts.get(keyOf(topic)) ?? 0) + 1)
+      const duplicates = duplicatesOf(wanted.map(keyOf))
       const timeoutMs = Math.max(0, request.timeoutMs)
       return {
         responses: await Promise.all(
           wanted.map(async (topic) =>
-            (counts.get(keyOf(topic)) ?? 0) > 1
+            duplicates.has(keyOf(topic))
               ? { ...topic, errorCode: ErrorCode.INVALID_REQUEST, errorMessage: 'Duplicate topic name or id.' }
               : deleteOne(topic, timeoutMs),
           ),

@@ -1,4 +1,4 @@
-/** DescribeConfigs, versions 1 to 4, of topics and brokers: values, where each comes from, synonyms and documentation (KIP-226, KIP-569). */
+/** DescribeConfigs, versions 1 to 4, of topics, brokers and groups: values, where each comes from, synonyms and documentation (KIP-226, KIP-569). */
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
 import {
@@ -8,6 +8,7 @@ import {
   type DescribeConfigsResponseInput,
 } from '../../protocol/messages/32-describe-configs.ts'
 import { topicNameProblem } from '../../../crds/topic.ts'
+import { describeGroupConfigs } from '../../../crds/config/group-configs.ts'
 import { CONFIG_SOURCE_CODES, CONFIG_TYPE_CODES, type DescribedConfig } from '../../../crds/config/resolve.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
@@ -36,8 +37,8 @@ export function describeConfigsHandler(broker: BrokerContext): ApiHandler {
       return broker.config.describeTopic(broker.metadata.topicConfig(resourceName), keys)
     }
     if (resourceType === ConfigResourceType.Broker) {
-      // The default for all brokers: only what was set dynamically, which nothing is yet.
-      if (resourceName === '') return []
+      // The default of all brokers.
+      if (resourceName === '') return broker.config.describeDefaults(keys)
       const brokerId = parseBrokerId(resourceName)
       if (brokerId !== broker.brokerId) {
         return {
@@ -46,6 +47,18 @@ export function describeConfigsHandler(broker: BrokerContext): ApiHandler {
         }
       }
       return broker.config.describe(keys)
+    }
+    if (resourceType === ConfigResourceType.Group) {
+      if (resourceName === '') {
+        return { errorCode: ErrorCode.INVALID_REQUEST, errorMessage: 'Group name must not be empty' }
+      }
+      return describeGroupConfigs(broker.metadata.groupConfig(resourceName), broker.config, keys)
+    }
+    // As for a subscription that was never set: clients send no metrics to this broker.
+    if (resourceType === ConfigResourceType.ClientMetrics && resourceName !== '') return []
+    if (resourceType === ConfigResourceType.BrokerLogger) {
+      const errorMessage = 'The level of the log is set at the start, with --log-level; it is no config.'
+      return { errorCode: ErrorCode.INVALID_REQUEST, errorMessage }
     }
     return { errorCode: ErrorCode.INVALID_REQUEST, errorMessage: `Unsupported resource type: ${resourceType}` }
   }

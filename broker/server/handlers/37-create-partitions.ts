@@ -4,6 +4,7 @@ import { ErrorCode } from '../../protocol/error-codes.ts'
 import { createPartitionsRequest, createPartitionsResponse } from '../../protocol/messages/37-create-partitions.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
+import { duplicatesOf } from '../duplicates.ts'
 
 export function createPartitionsHandler(broker: BrokerContext): ApiHandler {
   return defineApi({
@@ -14,12 +15,11 @@ export function createPartitionsHandler(broker: BrokerContext): ApiHandler {
     response: createPartitionsResponse,
     handle: async (request) => {
       const options = { timeoutMs: Math.max(0, request.timeoutMs), isValidateOnly: request.validateOnly }
-      const counts = new Map<string, number>()
-      for (const { name } of request.topics) counts.set(name, (counts.get(name) ?? 0) + 1)
+      const duplicates = duplicatesOf(request.topics.map(({ name }) => name))
       return {
         results: await Promise.all(
           request.topics.map(async ({ name, count, assignments }) => {
-            if ((counts.get(name) ?? 0) > 1) {
+            if (duplicates.has(name)) {
               return { name, errorCode: ErrorCode.INVALID_REQUEST, errorMessage: 'Duplicate topic name.' }
             }
             const placed = assignments?.map(({ brokerIds }) => brokerIds)
