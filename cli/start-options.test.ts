@@ -22,6 +22,7 @@ describe('parseStartOptions', () => {
   it('has defaults', async () => {
     assert.deepEqual(await parseStartOptions([]), {
       host: '127.0.0.1',
+      advertisedHost: '127.0.0.1',
       port: 9092,
       httpPort: 8080,
       dataDir: './data',
@@ -51,6 +52,14 @@ describe('parseStartOptions', () => {
     assert.deepEqual(options.config, { 'num.partitions': '5', 'auto.create.topics.enable': 'false' })
   })
 
+  it('advertises what it listens on, or what it is told to', async () => {
+    assert.equal((await parseStartOptions(['--host', 'localhost']))?.advertisedHost, 'localhost')
+    const everywhere = await parseStartOptions(['--host', '0.0.0.0', '--advertised-host', 'kafka.example'])
+    assert.deepEqual([everywhere?.host, everywhere?.advertisedHost], ['0.0.0.0', 'kafka.example'])
+    const path = fileOf('host: "::"\nadvertisedHost: 10.0.0.7\n')
+    assert.equal((await parseStartOptions(['--config', path]))?.advertisedHost, '10.0.0.7')
+  })
+
   it('answers --help with nothing to start', async () => {
     assert.equal(await parseStartOptions(['--help']), undefined)
   })
@@ -58,6 +67,10 @@ describe('parseStartOptions', () => {
   for (const [name, args, message] of [
     ['an unknown flag', ['--prot', '1'], /--prot/],
     ['a positional', ['now'], /now/],
+    ['an address that is none to connect to', ['--host', '0.0.0.0'], /say with --advertised-host/],
+    ['all addresses of IPv6', ['--host', '::'], /say with --advertised-host/],
+    ['a wildcard to advertise', ['--advertised-host', '0.0.0.0'], /to connect to, not '0\.0\.0\.0'/],
+    ['an advertised host with a space', ['--advertised-host', 'a b'], /to connect to, not 'a b'/],
     ['a flag without its value', ['--port'], /--port/],
     ['a port that is no number', ['--port', '9O92'], /--port must be a whole number from 0 to 65535, not '9O92'/],
     ['ports that run out', ['--port', '65535', '--brokers', '2'], /--port must be a whole number from 0 to 65534/],

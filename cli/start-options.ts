@@ -7,6 +7,8 @@ import type { LogLevel } from '../common/logger.ts'
 
 export interface StartOptions {
   readonly host: string
+  /** What clients are told to connect to. */
+  readonly advertisedHost: string
   readonly port: number
   readonly httpPort: number
   readonly dataDir: string
@@ -25,22 +27,25 @@ export const START_USAGE = `Usage: ottla start [options]
 
 Runs brokers, controllers and their metadata store in one process.
 
-  --host ADDRESS       address to listen on and to advertise (default 127.0.0.1)
+  --host ADDRESS       address to listen on (default 127.0.0.1)
+  --advertised-host A  name or address that clients are told to connect to (default: that of --host)
   --port N             Kafka port of the first broker; more brokers take the following ports (default 9092)
   --http-port N        web port (health, metrics) of the first broker, likewise (default 8080)
   --data-dir FOLDER    where everything is kept (default ./data)
   --brokers N          how many brokers to run (default 1)
   --set KEY=VALUE      a broker config by Kafka's name, such as log.retention.hours=24; may be repeated
-  --config FILE        YAML with the same names: host, port, httpPort, dataDir, brokers, logLevel, and config (a map)
+  --config FILE        YAML with the same names: host, advertisedHost, port, httpPort, dataDir, brokers, logLevel, and
+                       config (a map)
   --log-level LEVEL    debug, info, warn or error (default info); logs go to standard error, a JSON object a line
   --help               this text
 `
 
+const FILE_SETTINGS = ['host', 'advertisedHost', 'port', 'httpPort', 'dataDir', 'brokers', 'logLevel'] as const
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 const MAX_PORT = 65535
 const MAX_BROKERS = 100
 
-type Settings = Partial<Record<'host' | 'port' | 'httpPort' | 'dataDir' | 'brokers' | 'logLevel', string>>
+type Settings = Partial<Record<(typeof FILE_SETTINGS)[number], string>>
 
 /** Errors: {@link UsageError}. Undefined: help was asked for. */
 export async function parseStartOptions(args: readonly string[]): Promise<StartOptions | undefined> {
@@ -50,6 +55,7 @@ export async function parseStartOptions(args: readonly string[]): Promise<StartO
     values.config === undefined ? { settings: {}, config: {} } : await readConfigFile(values.config)
   const flags: Settings = definedOnly({
     host: values.host,
+    advertisedHost: values['advertised-host'],
     port: values.port,
     httpPort: values['http-port'],
     dataDir: values['data-dir'],
@@ -69,10 +75,12 @@ export async function parseStartOptions(args: readonly string[]): Promise<StartO
   if (logLevel === undefined) {
     throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not '${settings.logLevel ?? ''}'`)
   }
-  if (settings.host === '') throw new UsageError('--host must not be empty')
+  const host = settings.host ?? '127.0.0.1'
+  if (host === '') throw new UsageError('--host must not be empty')
   if (settings.dataDir === '') throw new UsageError('--data-dir must not be empty')
   return {
-    host: settings.host ?? '127.0.0.1',
+    host,
+    advertisedHost: advertisedHostOf(settings.advertisedHost, host),
     port: integer('port', settings.port ?? '9092', 0, MAX_PORT - brokers + 1),
     httpPort: integer('http-port', settings.httpPort ?? '8080', 0, MAX_PORT - brokers + 1),
     dataDir: settings.dataDir ?? './data',
@@ -82,8 +90,25 @@ export async function parseStartOptions(args: readonly string[]): Promise<StartO
   }
 }
 
+/** All addresses of a machine can be listened on, and none of these can be connected to. */
+function advertisedHostOf(advertisedHost: string | undefined, host: string): string {
+  if (advertisedHost === undefined && isWildcard(host)) {
+    throw new UsageError(
+      `clients can't connect to ${host}: say with --advertised-host which name or address of this machine they are to use`,
+    )
+  }
+  const advertised = advertisedHost ?? host
+  if (/^[\w.:%-]{1,253}$/.test(advertised) && !isWildcard(advertised)) return advertised
+  throw new UsageError(`--advertised-host must be a name or an address to connect to, not '${advertised}'`)
+}
+
+function isWildcard(host: string): boolean {
+  return /^(0+(\.0+){0,3}|[0:]*::[0:]*)$/.test(host)
+}
+
 interface Flags {
   readonly host?: string
+  readonly 'advertised-host'?: string
   readonly port?: string
   readonly 'http-port'?: string
   readonly 'data-dir'?: string
@@ -100,6 +125,7 @@ function parseFlags(args: readonly string[]): Flags {
       args: [...args],
       options: {
         host: { type: 'string' },
+        'advertised-host': { type: 'string' },
         port: { type: 'string' },
         'http-port': { type: 'string' },
         'data-dir': { type: 'string' },
@@ -134,8 +160,6 @@ interface FileSettings {
   readonly settings: Settings
   readonly config: Readonly<Record<string, string>>
 }
-
-const FILE_SETTINGS = ['host', 'port', 'httpPort', 'dataDir', 'brokers', 'logLevel'] as const
 
 async function readConfigFile(path: string): Promise<FileSettings> {
   // Loaded only when it is needed: it takes a good part of the time to start.

@@ -72,7 +72,7 @@ async function closeAll(closers: readonly (() => Promise<void> | void)[], logger
 
 /** Starts everything and says so; pushes what undoes each step to `closers`. */
 async function run(options: StartOptions, logger: Logger, closers: (() => Promise<void> | void)[]): Promise<void> {
-  const { host, brokers: brokerCount } = options
+  const { host, advertisedHost, brokers: brokerCount } = options
   const dataDir = resolve(options.dataDir)
   const disk = new NodeDisk()
   const timers = new TimingWheel(systemClock)
@@ -98,6 +98,7 @@ async function run(options: StartOptions, logger: Logger, closers: (() => Promis
         clusterId: cluster.clusterId,
         folder,
         host,
+        advertisedHost,
         port: portOf(options.port),
         httpPort: portOf(options.httpPort),
         version: VERSION,
@@ -113,9 +114,9 @@ async function run(options: StartOptions, logger: Logger, closers: (() => Promis
   await growCluster(store, cluster, brokerCount)
   await Promise.all(brokers.map((broker) => broker.join()))
   for (const broker of brokers) broker.serve()
-  const addresses = brokers.map(({ port }) => `${host}:${port}`).join(',')
+  const addresses = brokers.map(({ port }) => `${advertisedHost}:${port}`).join(',')
   process.stdout.write(
-    `Ottla ${VERSION} is ready: Kafka clients at ${addresses}, data in ${dataDir}, web at http://${host}:${brokers[0]?.httpPort ?? 0}\n`,
+    `Ottla ${VERSION} is ready: Kafka clients at ${addresses}, data in ${dataDir}, web at http://${advertisedHost}:${brokers[0]?.httpPort ?? 0}\n`,
   )
 }
 

@@ -73,6 +73,8 @@ export interface Watch {
  * kind's changes in order, but nothing orders the watches of two kinds. All methods reject with {@link StoreError}.
  */
 export interface ResourceStore {
+  /** Why no change is taken any more, until a restart; undefined while all is well. */
+  readonly failure?: StoreError | undefined
   get<K extends Kind>(kind: K, ref: ObjectRef): Promise<Kinds[K] | undefined>
   list<K extends Kind>(kind: K): Promise<readonly Kinds[K][]>
   /** Errors: AlreadyExists, Invalid, Unavailable, UnknownOutcome. */

@@ -12,6 +12,8 @@ import { WebServer } from './web-server.ts'
 
 export interface BrokerServerOptions extends BrokerOptions {
   readonly host: string
+  /** What clients are told to connect to. */
+  readonly advertisedHost: string
   /** 0: any free port. */
   readonly port: number
   readonly httpPort: number
@@ -50,8 +52,10 @@ export class BrokerServer {
       listener: LISTENER,
       maxFrameBytes: config.get('socket.request.max.bytes'),
       maxInFlightRequests: config.get('ottla.connection.max.requests'),
-      maxConnections: config.get('max.connections'),
-      maxConnectionsPerAddress: config.get('max.connections.per.ip'),
+      limits: () => ({
+        maxConnections: broker.configs.current.get('max.connections'),
+        maxConnectionsPerAddress: broker.configs.current.get('max.connections.per.ip'),
+      }),
       maxIdleMs: config.get('connections.max.idle.ms'),
     })
     const metrics = { broker, server: this.#server, memory, listener: LISTENER }
@@ -74,7 +78,7 @@ export class BrokerServer {
 
   /** Loads the data dir and becomes part of the cluster. After {@link listen}. Errors: DataDirError, StoreError. */
   async join(): Promise<void> {
-    await this.#broker.join({ [LISTENER]: { host: this.#options.host, port: this.#port } })
+    await this.#broker.join({ [LISTENER]: { host: this.#options.advertisedHost, port: this.#port } })
   }
 
   /** Begins to answer clients. After {@link join}. */
@@ -95,7 +99,8 @@ export class BrokerServer {
 
   #notReadyReason(): string | undefined {
     if (this.#state !== 'ready') return this.#state
-    return this.#broker.logs.isOffline ? 'the log directory is offline' : undefined
+    if (this.#broker.logs.isOffline) return 'the log directory is offline'
+    return this.#dependencies.store.failure?.message
   }
 
   #rotateQuantiles(): void {

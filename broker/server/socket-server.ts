@@ -15,8 +15,8 @@ export interface SocketServerOptions {
   readonly listener: string
   readonly maxFrameBytes: number
   readonly maxInFlightRequests: number
-  readonly maxConnections: number
-  readonly maxConnectionsPerAddress: number
+  /** How many connections are taken; asked at each new one. */
+  readonly limits: () => { readonly maxConnections: number; readonly maxConnectionsPerAddress: number }
   /** Negative: none is closed for being idle. */
   readonly maxIdleMs: number
 }
@@ -118,11 +118,8 @@ export class SocketServer {
   #accept(socket: Socket): void {
     const address = socket.remoteAddress ?? 'unknown'
     const ofAddress = this.#perAddress.get(address) ?? 0
-    if (
-      this.#isClosing ||
-      this.#connectionCount >= this.#options.maxConnections ||
-      ofAddress >= this.#options.maxConnectionsPerAddress
-    ) {
+    const { maxConnections, maxConnectionsPerAddress } = this.#options.limits()
+    if (this.#isClosing || this.#connectionCount >= maxConnections || ofAddress >= maxConnectionsPerAddress) {
       this.#logger.warn(
         { remoteAddress: address, connections: this.#connectionCount },
         'refusing a connection over the limit',

@@ -146,6 +146,10 @@ class JournalledStore implements LocalStore {
     this.#committedCounter = counter
   }
 
+  get failure(): StoreError | undefined {
+    return this.#failure
+  }
+
   // The state is in memory: these are asynchronous by the interface only.
   // eslint-disable-next-line @typescript-eslint/require-await
   async get<K extends Kind>(kind: K, ref: ObjectRef): Promise<Kinds[K] | undefined> {
