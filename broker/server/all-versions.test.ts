@@ -137,6 +137,15 @@ describe('every advertised version', () => {
         ? { topics: [{ name: `made-2` }, { name: null, topicId: 'AAAAAAAAAAAAAAAAAAAAAQ' }], timeoutMs: 5000 }
         : { topicNames: [`made-${version + 2}`, 'missing'], timeoutMs: 5000 },
     ],
+    21: () => [
+      {
+        topics: [
+          { name: 'there', partitions: [-1, 99].map((offset, partitionIndex) => ({ partitionIndex, offset })) },
+          { name: 'missing', partitions: [{ partitionIndex: 0, offset: 0 }] },
+        ],
+        timeoutMs: 1000,
+      },
+    ],
     22: (version) => [
       { transactionalId: null, transactionTimeoutMs: 1000 },
       { transactionalId: 't', transactionTimeoutMs: 1000 },
@@ -157,7 +166,7 @@ describe('every advertised version', () => {
     ],
     32: (version) => [
       {
-        resources: [2, 4, 8, 16, 99].map((resourceType) => ({
+        resources: [2, 4, 8, 16, 32, 99].map((resourceType) => ({
           resourceType,
           resourceName: resourceType === 2 ? 'there' : '0',
           configurationKeys: null,
@@ -171,10 +180,12 @@ describe('every advertised version', () => {
         resources: [
           { resourceType: 2, resourceName: 'there', configs: [{ name: 'retention.ms', value: '2000' }] },
           { resourceType: 4, resourceName: '0', configs: [] },
+          { resourceType: 32, resourceName: 'g', configs: [] },
         ],
         validateOnly: false,
       },
     ],
+    35: () => [{ topics: null }, { topics: [{ topic: 'there', partitions: [0, 9] }] }],
     37: (version) => [
       {
         topics: [
@@ -183,6 +194,10 @@ describe('every advertised version', () => {
         ],
         timeoutMs: 5000,
       },
+    ],
+    43: (version) => [
+      ...(version >= 1 ? [{ topicPartitions: null }, { electionType: 9, topicPartitions: null }] : []),
+      { topicPartitions: [{ topic: 'there', partitions: [0, 9] }] },
     ],
     44: () => [
       {
@@ -193,10 +208,25 @@ describe('every advertised version', () => {
             configs: [{ name: 'cleanup.policy', configOperation: 2, value: 'compact' }],
           },
           { resourceType: 2, resourceName: 'missing', configs: [{ name: 'no.such', configOperation: 0, value: '1' }] },
+          { resourceType: 4, resourceName: '', configs: [{ name: 'broker.rack', configOperation: 0, value: '1' }] },
+          { resourceType: 8, resourceName: '0', configs: [] },
         ],
       },
     ],
+    45: (version) => [
+      {
+        timeoutMs: 1000,
+        ...(version >= 1 && { allowReplicationFactorChange: false }),
+        topics: [
+          { name: 'there', partitions: [null, [0], [1]].map((replicas, i) => ({ partitionIndex: i % 2, replicas })) },
+          { name: 'missing', partitions: [{ partitionIndex: 0, replicas: [0] }] },
+        ],
+      },
+    ],
+    46: () => [{ topics: null }, { topics: [{ name: 'there', partitionIndexes: [0, 9] }] }],
     60: (version) => [{}, ...(version >= 1 ? [{ endpointType: 2 }, { endpointType: 9 }] : [])],
+    61: () => [{ topics: [{ name: 'there', partitionIndexes: [0, 9] }] }],
+    74: (version) => [{}, ...(version >= 1 ? [{ resourceTypes: [2, 4, 32] }, { resourceTypes: [99] }] : [])],
     75: () => [
       { topics: [] },
       { topics: [{ name: 'there' }, { name: 'missing' }], responsePartitionLimit: 1 },

@@ -12,6 +12,14 @@ import type { ConfigAdmin } from './config-admin.ts'
 import type { FetchSessionCache } from './fetch-session.ts'
 import type { TopicAdmin } from './topic-admin.ts'
 
+/** The broker's data dir, as clients may see it. */
+export interface LogDirView {
+  readonly path: string
+  readonly isOffline: () => boolean
+  /** Of the volume that holds it. */
+  readonly space: () => Promise<{ readonly freeBytes: number; readonly totalBytes: number }>
+}
+
 export interface BrokerContext {
   readonly brokerId: number
   readonly clusterId: string
@@ -26,6 +34,7 @@ export interface BrokerContext {
   readonly configAdmin: ConfigAdmin
   readonly producerIds: ProducerIdAllocator
   readonly fetchSessions: FetchSessionCache
+  readonly logDir: LogDirView
   /** False while the data dir's free space is below the floor: producers are refused, everything else goes on. */
   readonly hasSpaceForProducers: () => boolean
   readonly clock: Clock

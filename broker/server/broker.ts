@@ -119,6 +119,11 @@ export class Broker {
       configAdmin: new ConfigAdmin({ brokerId, store, cluster, metadata, configs, topics, timers }),
       producerIds: new ProducerIdAllocator(store, cluster, () => this.#highestProducerId(), logger),
       fetchSessions: this.fetchSessions,
+      logDir: {
+        path: options.folder,
+        isOffline: () => logs.isOffline,
+        space: () => disk.space(options.folder),
+      },
       hasSpaceForProducers: () => !logs.isBelowFloor,
       clock,
       timers,

@@ -9,13 +9,20 @@ import { findCoordinatorHandler } from './handlers/10-find-coordinator.ts'
 import { apiVersionsHandler } from './handlers/18-api-versions.ts'
 import { createTopicsHandler } from './handlers/19-create-topics.ts'
 import { deleteTopicsHandler } from './handlers/20-delete-topics.ts'
+import { deleteRecordsHandler } from './handlers/21-delete-records.ts'
 import { initProducerIdHandler } from './handlers/22-init-producer-id.ts'
 import { offsetForLeaderEpochHandler } from './handlers/23-offset-for-leader-epoch.ts'
 import { describeConfigsHandler } from './handlers/32-describe-configs.ts'
 import { alterConfigsHandler } from './handlers/33-alter-configs.ts'
+import { describeLogDirsHandler } from './handlers/35-describe-log-dirs.ts'
 import { createPartitionsHandler } from './handlers/37-create-partitions.ts'
+import { electLeadersHandler } from './handlers/43-elect-leaders.ts'
 import { incrementalAlterConfigsHandler } from './handlers/44-incremental-alter-configs.ts'
+import { alterPartitionReassignmentsHandler } from './handlers/45-alter-partition-reassignments.ts'
+import { listPartitionReassignmentsHandler } from './handlers/46-list-partition-reassignments.ts'
 import { describeClusterHandler } from './handlers/60-describe-cluster.ts'
+import { describeProducersHandler } from './handlers/61-describe-producers.ts'
+import { listConfigResourcesHandler } from './handlers/74-list-config-resources.ts'
 import { describeTopicPartitionsHandler } from './handlers/75-describe-topic-partitions.ts'
 
 export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
@@ -28,13 +35,20 @@ export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
     apiVersionsHandler(() => handlers),
     createTopicsHandler(broker),
     deleteTopicsHandler(broker),
+    deleteRecordsHandler(broker),
     initProducerIdHandler(broker),
     offsetForLeaderEpochHandler(broker),
     describeConfigsHandler(broker),
     alterConfigsHandler(broker),
+    describeLogDirsHandler(broker),
     createPartitionsHandler(broker),
+    electLeadersHandler(broker),
     incrementalAlterConfigsHandler(broker),
+    alterPartitionReassignmentsHandler(broker),
+    listPartitionReassignmentsHandler(broker),
     describeClusterHandler(broker),
+    describeProducersHandler(broker),
+    listConfigResourcesHandler(broker),
     describeTopicPartitionsHandler(broker),
   ]
   return handlers

@@ -25,6 +25,7 @@ import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 import type { ReplicaManager } from '../replication/replica-manager.ts'
 import { failureOutcome, outcomeOf, SUCCESS, VISIBLE_TIMEOUT_MS, type AdminOutcome } from './admin-outcome.ts'
 import { duplicatesOf } from './duplicates.ts'
+import { replicasProblem } from './replica-assignment.ts'
 
 /** -1 for `partitions` and `replicationFactor`: the broker's default. */
 export interface TopicToCreate {
@@ -297,16 +298,7 @@ export class TopicAdmin {
 
   #checkReplicas(replicas: readonly number[], expectedCount: number): void {
     const known = new Set(this.#dependencies.metadata.brokers().map(({ brokerId }) => brokerId))
-    const problem =
-      replicas.length === 0
-        ? 'The manual partition assignment includes an empty replica list.'
-        : new Set(replicas).size !== replicas.length
-          ? `The manual partition assignment includes the broker ${replicas.find((id, i) => replicas.indexOf(id) !== i) ?? -1} more than once.`
-          : replicas.some((id) => !known.has(id))
-            ? `The manual partition assignment includes broker ${replicas.find((id) => !known.has(id)) ?? -1}, but no such broker is registered.`
-            : replicas.length !== expectedCount
-              ? `The manual partition assignment includes a partition with ${replicas.length} replica(s), but this is not consistent with previous partitions, which have ${expectedCount} replica(s).`
-              : undefined
+    const problem = replicasProblem(replicas, known, expectedCount)
     if (problem !== undefined) throw new KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
     this.#checkReplicationFactor(replicas.length)
   }
