@@ -1,11 +1,12 @@
 /**
- * A broker's Prometheus metrics, under the names that Kafka dashboards and alerts use (the JMX exporter rules of
- * Strimzi). Values are collected when they are scraped, from counts that the data path keeps as plain numbers, so that a
- * record or request costs nothing here.
+ * A broker's Prometheus metrics of the broker as a whole, under the names that Kafka dashboards and alerts use (the JMX
+ * exporter rules of Strimzi). Values are collected when they are scraped, from counts that the data path keeps as plain
+ * numbers, so that a record or request costs nothing here. Series per partition, topic and group are made elsewhere in
+ * this folder.
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { NO_LEADER } from '../../crds/partition-slice.ts'
-import type { Partition, PartitionStats } from '../replication/partition.ts'
+import type { Partition } from '../replication/partition.ts'
 import type { Broker } from './broker.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { SocketServer } from './socket-server.ts'
@@ -17,22 +18,11 @@ export interface MetricsSources {
   readonly listener: string
 }
 
-const TOPIC_COUNTERS: readonly (readonly [name: string, help: string, field: keyof PartitionStats])[] = [
-  ['messagesin', 'Records taken from producers', 'recordsIn'],
-  ['bytesin', 'Bytes taken from producers', 'bytesIn'],
-  ['bytesout', 'Bytes given to consumers', 'bytesOut'],
-  ['totalproducerequests', 'Partitions of Produce requests', 'produceRequests'],
-  ['totalfetchrequests', 'Partitions of Fetch requests', 'fetchRequests'],
-  ['failedproducerequests', 'Partitions of Produce requests that failed', 'failedProduceRequests'],
-  ['failedfetchrequests', 'Partitions of Fetch requests that failed', 'failedFetchRequests'],
-]
-
 const QUANTILES = [0.5, 0.75, 0.95, 0.98, 0.99, 0.999]
 
 export function createBrokerMetrics(sources: MetricsSources): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  addTopicMetrics(registry, sources)
   addReplicaMetrics(registry, sources)
   addClusterMetrics(registry, sources)
   addLogMetrics(registry, sources)
@@ -50,25 +40,6 @@ function gauge(registry: Registry, name: string, help: string, value: () => numb
       this.set(value())
     },
   })
-}
-
-function addTopicMetrics(registry: Registry, { broker: { replicas } }: MetricsSources): void {
-  for (const [name, help, field] of TOPIC_COUNTERS) {
-    new Counter({
-      name: `kafka_server_brokertopicmetrics_${name}_total`,
-      help,
-      labelNames: ['topic'],
-      registers: [registry],
-      collect() {
-        this.reset()
-        const totals = new Map<string, number>()
-        for (const { topicName, stats } of replicas.partitions()) {
-          totals.set(topicName, (totals.get(topicName) ?? 0) + stats[field])
-        }
-        for (const [topic, total] of totals) this.inc({ topic }, total)
-      },
-    })
-  }
 }
 
 function addReplicaMetrics(registry: Registry, { broker: { replicas } }: MetricsSources): void {
@@ -99,31 +70,6 @@ function addReplicaMetrics(registry: Registry, { broker: { replicas } }: Metrics
   gauge(registry, 'kafka_server_replicamanager_offlinereplicacount', 'Replicas that cannot be served', () => {
     return replicas.offlineKeys().length
   })
-  const perPartition = (name: string, help: string, holds: (partition: Partition) => boolean): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['topic', 'partition'],
-      registers: [registry],
-      collect() {
-        this.reset()
-        for (const partition of replicas.partitions()) {
-          if (!partition.isLeader) continue
-          this.set({ topic: partition.topicName, partition: partition.partition }, holds(partition) ? 1 : 0)
-        }
-      },
-    })
-  }
-  perPartition(
-    'kafka_cluster_partition_underminisr',
-    '1 while the ISR is below min.insync.replicas',
-    ({ isUnderMinIsr }) => isUnderMinIsr,
-  )
-  perPartition(
-    'kafka_cluster_partition_atminisr',
-    '1 while the ISR is exactly min.insync.replicas',
-    ({ isAtMinIsr }) => isAtMinIsr,
-  )
 }
 
 function addClusterMetrics(registry: Registry, { broker: { metadata } }: MetricsSources): void {
@@ -147,30 +93,19 @@ function addClusterMetrics(registry: Registry, { broker: { metadata } }: Metrics
   )
   gauge(
     registry,
+    'kafka_brokers',
+    'Brokers that are not fenced',
+    () => metadata.brokers().filter(({ isFenced }) => !isFenced).length,
+  )
+  gauge(
+    registry,
     `${prefix}fencedbrokercount`,
     'Brokers that are fenced',
     () => metadata.brokers().filter(({ isFenced }) => isFenced).length,
   )
 }
 
-function addLogMetrics(registry: Registry, { broker: { replicas, logs } }: MetricsSources): void {
-  const perLog = (name: string, help: string, value: (log: Partition['log']) => number): void => {
-    new Gauge({
-      name: `kafka_log_log_${name}`,
-      help,
-      labelNames: ['topic', 'partition'],
-      registers: [registry],
-      collect() {
-        this.reset()
-        for (const { topicName, partition, log } of replicas.partitions())
-          this.set({ topic: topicName, partition }, value(log))
-      },
-    })
-  }
-  perLog('size', 'Bytes of all segments', ({ sizeBytes }) => sizeBytes)
-  perLog('logendoffset', 'The offset after the last record', ({ logEndOffset }) => logEndOffset)
-  perLog('logstartoffset', 'The first offset', ({ logStartOffset }) => logStartOffset)
-  perLog('numlogsegments', 'Segments', ({ segmentCount }) => segmentCount)
+function addLogMetrics(registry: Registry, { broker: { logs } }: MetricsSources): void {
   gauge(registry, 'kafka_log_logmanager_offlinelogdirectorycount', 'Log directories that failed', () =>
     logs.isOffline ? 1 : 0,
   )

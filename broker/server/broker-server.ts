@@ -5,10 +5,11 @@
  * Stop: no more requests are taken, those under way are answered, then the broker is closed.
  */
 import type { TimerHandle } from '../../common/timers.ts'
+import { NO_GROUPS } from '../coordinator/group/group-view.ts'
 import { Broker, clientMemoryBytes, type BrokerDependencies, type BrokerOptions } from './broker.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { SocketServer } from './socket-server.ts'
-import { WebServer } from './web-server.ts'
+import { WebServer } from './web/web-server.ts'
 
 export interface BrokerServerOptions extends BrokerOptions {
   readonly host: string
@@ -52,14 +53,27 @@ export class BrokerServer {
       listener: LISTENER,
       maxFrameBytes: config.get('socket.request.max.bytes'),
       maxInFlightRequests: config.get('ottla.connection.max.requests'),
+      throttleConnectionMs: (address) => broker.quotas.chargeConnection(address),
       limits: () => ({
         maxConnections: broker.configs.current.get('max.connections'),
         maxConnectionsPerAddress: broker.configs.current.get('max.connections.per.ip'),
       }),
       maxIdleMs: config.get('connections.max.idle.ms'),
     })
-    const metrics = { broker, server: this.#server, memory, listener: LISTENER }
-    this.#web = new WebServer({ notReadyReason: () => this.#notReadyReason(), metrics }, logger)
+    this.#web = new WebServer({
+      brokerId: options.brokerId,
+      clusterId: options.clusterId,
+      version: options.version,
+      host: options.host,
+      broker,
+      groups: NO_GROUPS,
+      server: this.#server,
+      memory,
+      listener: LISTENER,
+      clock,
+      logger,
+      notReadyReason: () => this.#notReadyReason(),
+    })
   }
 
   get port(): number {

@@ -1,22 +1,28 @@
 /**
- * The web port: health for probes, metrics for Prometheus.
+ * The web port: health for probes, metrics for Prometheus, a page and its API for people.
  *
  * The port is taken at the start; what answers on it is loaded with the first request, since most of the time that a
  * broker needs to start would go there.
  */
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { Logger } from '../../common/logger.ts'
-import type { WebSources } from './web-app.ts'
+import type { Logger } from '../../../common/logger.ts'
+import type { WebSources } from './web-sources.ts'
+
+/** A connection that takes or sends nothing for so long is closed, also in the middle of an answer. */
+const IDLE_TIMEOUT_MS = 30_000
+const MAX_CONNECTIONS = 200
 
 export class WebServer {
   readonly #server: Server
+  readonly #startedMs: number
   readonly #sources: WebSources
   readonly #logger: Logger
   #app: Promise<RequestListener> | undefined
 
-  constructor(sources: WebSources, logger: Logger) {
+  constructor(sources: WebSources) {
     this.#sources = sources
-    this.#logger = logger
+    this.#logger = sources.logger
+    this.#startedMs = sources.clock.monotonicMs()
     this.#server = createServer((request, response) => {
       this.#app ??= this.#load()
       this.#app.then(
@@ -27,6 +33,8 @@ export class WebServer {
         },
       )
     })
+    this.#server.timeout = IDLE_TIMEOUT_MS
+    this.#server.maxConnections = MAX_CONNECTIONS
   }
 
   /** Resolves with the port. Errors: Node's (`EADDRINUSE`, ...). */
@@ -51,6 +59,6 @@ export class WebServer {
 
   async #load(): Promise<RequestListener> {
     const { createWebApp } = await import('./web-app.ts')
-    return createWebApp(this.#sources)
+    return createWebApp(this.#sources, this.#startedMs)
   }
 }

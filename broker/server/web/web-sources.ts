@@ -1,0 +1,27 @@
+import type { Clock } from '../../../common/clock.ts'
+import type { Logger } from '../../../common/logger.ts'
+import type { GroupViews } from '../../coordinator/group/group-view.ts'
+import type { Broker } from '../broker.ts'
+import type { MemoryBudget } from '../memory-budget.ts'
+import type { SocketServer } from '../socket-server.ts'
+
+/** What the web port shows: one broker, as it is at the moment of a request. */
+export interface WebSources {
+  readonly brokerId: number
+  readonly clusterId: string
+  readonly version: string
+  /** The name or address that the web port listens on. */
+  readonly host: string
+  readonly broker: Broker
+  readonly groups: GroupViews
+  readonly server: SocketServer
+  readonly memory: MemoryBudget
+  readonly listener: string
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Undefined: ready. Else why not. */
+  readonly notReadyReason: () => string | undefined
+}
+
+/** The part that the JSON API reads. */
+export type ApiSources = Omit<WebSources, 'host' | 'server' | 'memory' | 'listener'>
