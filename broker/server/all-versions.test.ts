@@ -224,6 +224,19 @@ describe('every advertised version', () => {
       },
     ],
     46: () => [{ topics: null }, { topics: [{ name: 'there', partitionIndexes: [0, 9] }] }],
+    48: () => [
+      { components: [], strict: false },
+      { components: [{ entityType: 'user', matchType: 2, match: null }], strict: true },
+      { components: [{ entityType: 'planet', matchType: 0, match: 'a' }] },
+    ],
+    49: () => [
+      {
+        entries: [
+          { entity: [{ entityType: 'ip', entityName: null }], ops: [{ key: 'connection_creation_rate', value: 9 }] },
+          { entity: [{ entityType: 'ip', entityName: 'x' }], ops: [{ key: 'no.such', value: 9 }] },
+        ],
+      },
+    ],
     60: (version) => [{}, ...(version >= 1 ? [{ endpointType: 2 }, { endpointType: 9 }] : [])],
     61: () => [{ topics: [{ name: 'there', partitionIndexes: [0, 9] }] }],
     74: (version) => [{}, ...(version >= 1 ? [{ resourceTypes: [2, 4, 32] }, { resourceTypes: [99] }] : [])],

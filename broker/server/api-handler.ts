@@ -9,6 +9,8 @@ export interface RequestContext {
   readonly apiVersion: number
   readonly correlationId: number
   readonly clientId: string | null
+  /** Who the client is; without authentication everybody is ANONYMOUS. */
+  readonly user: string
   /** Name of the listener that the request came through: it decides which endpoints Metadata answers. */
   readonly listener: string
   /** The client's address, for its quota and for log lines. */

@@ -10,6 +10,8 @@ import type { ProducerIdAllocator } from '../metadata/producer-id-allocator.ts'
 import type { ReplicaManager } from '../replication/replica-manager.ts'
 import type { ConfigAdmin } from './config-admin.ts'
 import type { FetchSessionCache } from './fetch-session.ts'
+import type { ClientQuotas } from './quota/client-quotas.ts'
+import type { QuotaAdmin } from './quota/quota-admin.ts'
 import type { TopicAdmin } from './topic-admin.ts'
 
 /** The broker's data dir, as clients may see it. */
@@ -32,6 +34,8 @@ export interface BrokerContext {
   readonly store: ResourceStore
   readonly topics: TopicAdmin
   readonly configAdmin: ConfigAdmin
+  readonly quotaAdmin: QuotaAdmin
+  readonly quotas: ClientQuotas
   readonly producerIds: ProducerIdAllocator
   readonly fetchSessions: FetchSessionCache
   readonly logDir: LogDirView

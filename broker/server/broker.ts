@@ -26,6 +26,8 @@ import type { BrokerContext } from './broker-context.ts'
 import { ConfigAdmin } from './config-admin.ts'
 import { FetchSessionCache } from './fetch-session.ts'
 import { createHandlers } from './handlers.ts'
+import { ClientQuotas } from './quota/client-quotas.ts'
+import { QuotaAdmin } from './quota/quota-admin.ts'
 import { RequestMetrics } from './request-metrics.ts'
 import { RequestProcessor } from './request-processor.ts'
 import { TopicAdmin } from './topic-admin.ts'
@@ -51,6 +53,7 @@ export interface BrokerDependencies {
 export class Broker {
   readonly configs: LiveConfig
   readonly metadata: MetadataCache
+  readonly quotas: ClientQuotas
   readonly logs: LogManager
   readonly replicas: ReplicaManager
   readonly fetchSessions: FetchSessionCache
@@ -70,6 +73,10 @@ export class Broker {
     this.metadata = metadata
     const configs = new LiveConfig(config, logger)
     this.configs = configs
+    this.quotas = new ClientQuotas(metadata, clock, {
+      samples: config.get('quota.window.num'),
+      windowMs: config.get('quota.window.size.seconds') * 1000,
+    })
     const logConfigOf = (topicName: string): ReturnType<typeof logConfigFrom> => {
       const topic = configs.current.topic(metadata.topicConfig(topicName))
       return logConfigFrom((key) => topic.text(key))
@@ -117,6 +124,8 @@ export class Broker {
       store,
       topics,
       configAdmin: new ConfigAdmin({ brokerId, store, cluster, metadata, configs, topics, timers }),
+      quotaAdmin: new QuotaAdmin({ store, metadata, timers }),
+      quotas: this.quotas,
       producerIds: new ProducerIdAllocator(store, cluster, () => this.#highestProducerId(), logger),
       fetchSessions: this.fetchSessions,
       logDir: {
@@ -134,7 +143,7 @@ export class Broker {
     })
     configs.subscribe(() => this.replicas.updateConfigs())
     this.handlers = createHandlers(context)
-    this.processor = new RequestProcessor(this.handlers, this.requests, clock, logger)
+    this.processor = new RequestProcessor(this.handlers, this.requests, clock, logger, this.quotas)
   }
 
   /** Loads the data dir and becomes part of the cluster, reachable at `endpoints` (by listener). Errors: DataDirError, StoreError. */

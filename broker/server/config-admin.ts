@@ -18,6 +18,7 @@ import { outcomeOf, VISIBLE_TIMEOUT_MS, type AdminOutcome } from './admin-outcom
 import type { Settings, SettingsChange } from './config-changes.ts'
 import { ConfigResourceType, parseBrokerId } from './config-resources.ts'
 import { duplicatesOf } from './duplicates.ts'
+import { againOnRaces } from './store-races.ts'
 import type { TopicAdmin } from './topic-admin.ts'
 
 export interface ConfigAdminDependencies {
@@ -36,7 +37,6 @@ export interface ConfigResource {
   readonly resourceName: string
 }
 
-const MAX_ATTEMPTS = 10
 /** Groups that have configs of their own; far more than anybody configures. */
 const MAX_CONFIGURED_GROUPS = 10_000
 
@@ -147,7 +147,7 @@ export class ConfigAdmin {
     validate: (config: Settings) => void,
   ): Promise<Kinds[K] | undefined> {
     const { store } = this.#dependencies
-    return this.#again(async () => {
+    return againOnRaces(async () => {
       const object = await store.get(kind, ref)
       if (object === undefined) throw new StoreError('NotFound', `there is no ${kind} ${ref.name}`)
       const before: Settings | undefined = object.spec.config
@@ -169,7 +169,7 @@ export class ConfigAdmin {
     const { store, metadata, configs, timers } = this.#dependencies
     const ref = { namespace: LOCAL_NAMESPACE, name: groupConfigObjectName(groupId) }
     const validate = (config: Settings): void => validateGroupConfig(config, configs.current)
-    const settled = await this.#again(async () => {
+    const settled = await againOnRaces(async () => {
       const object = await store.get('GroupConfig', ref)
       const before = object?.spec.config ?? {}
       const config = change(before)
@@ -203,18 +203,6 @@ export class ConfigAdmin {
       ErrorCode.POLICY_VIOLATION,
       `At most ${MAX_CONFIGURED_GROUPS} groups can have configs of their own.`,
     )
-  }
-
-  /** Tries a change again that others were quicker to make; what can't be is told at last. */
-  async #again<T>(attempt: () => Promise<T>): Promise<T> {
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await attempt()
-      } catch (error) {
-        const isRace = error instanceof StoreError && ['Invalid', 'Conflict', 'AlreadyExists'].includes(error.reason)
-        if (!isRace || attempts === MAX_ATTEMPTS) throw error
-      }
-    }
   }
 
   /** So that a client that describes the resource next, on this broker, sees what it changed. */

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../common/clock.ts'
 import { silentLogger, type Logger } from '../../common/logger.ts'
+import type { TimerHandle, Timers } from '../../common/timers.ts'
 import { ApiKey } from '../protocol/api-keys.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 import { encodeRequest, responseCorrelationId } from '../protocol/frame.ts'
@@ -61,6 +62,20 @@ class FakeSocket extends Duplex {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+class FakeTimers implements Timers {
+  readonly waiting = new Set<{ delayMs: number; fire: () => void }>()
+
+  schedule(delayMs: number, fire: () => void): TimerHandle {
+    const timer = { delayMs, fire }
+    this.waiting.add(timer)
+    return { cancel: () => this.waiting.delete(timer) }
+  }
+
+  fireAll(): void {
+    for (const timer of [...this.waiting]) if (this.waiting.delete(timer)) timer.fire()
+  }
+}
+
 class World {
   readonly socket = new FakeSocket()
   readonly produced: number[] = []
@@ -69,6 +84,7 @@ class World {
   readonly memory: MemoryBudget
   readonly pending = new Map<string, { resolve: (value: object) => void; reject: (error: Error) => void }>()
   readonly connection: Connection
+  readonly timers = new FakeTimers()
 
   nowMs = 0
 
@@ -119,11 +135,19 @@ class World {
       apiVersionsHandler(() => handlers),
     ]
     const processor = new RequestProcessor(handlers, new RequestMetrics(), clock, logger)
-    this.connection = new Connection(this.socket as unknown as Socket, processor, this.memory, clock, logger, {
-      listener: 'L',
-      maxFrameBytes: 100_000,
-      maxInFlightRequests,
-    })
+    this.connection = new Connection(
+      this.socket as unknown as Socket,
+      processor,
+      this.memory,
+      clock,
+      this.timers,
+      logger,
+      {
+        listener: 'L',
+        maxFrameBytes: 100_000,
+        maxInFlightRequests,
+      },
+    )
     this.socket.resume()
   }
 
@@ -190,6 +214,34 @@ describe('Connection', () => {
     world.pending.get('produce 2')?.resolve({})
     await settle()
     assert.deepEqual(world.socket.responses(), [2])
+  })
+
+  it('starts no request while its client is throttled, and answers those under way', async () => {
+    const world = new World()
+    world.client(world.produce(1))
+    world.connection.throttle(500)
+    world.connection.throttle(200)
+    assert.deepEqual(
+      [...world.timers.waiting].map(({ delayMs }) => delayMs),
+      [500],
+    )
+    world.client(world.produce(2))
+    world.pending.get('produce 1')?.resolve({})
+    await settle()
+    assert.deepEqual([world.produced, world.socket.responses()], [[1], [1]])
+    assert.equal(world.socket.isPaused(), true)
+    world.timers.fireAll()
+    await settle()
+    assert.deepEqual(world.produced, [1, 2])
+    assert.equal(world.socket.isPaused(), false)
+  })
+
+  it('waits for nothing after it is closed while throttled', async () => {
+    const world = new World()
+    world.connection.throttle(500)
+    world.connection.destroy()
+    await settle()
+    assert.equal(world.timers.waiting.size, 0)
   })
 
   it('reads no further while too many requests are unanswered', async () => {

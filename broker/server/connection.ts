@@ -6,7 +6,7 @@
  * waits for its acknowledgement. Responses always leave in the order of the requests.
  *
  * Back-pressure: reading stops while the client does not take its responses, while too many requests of the connection
- * are unanswered, and while the process holds too much memory for clients. What not reading can't bound (frames that
+ * are unanswered, while its client is over a quota, and while the process holds too much memory for clients. What not reading can't bound (frames that
  * never become whole, responses that nobody takes) costs a client its connection once memory is short. What breaks the
  * protocol closes the connection. Either way there is one log line.
  */
@@ -14,6 +14,7 @@ import type { Socket } from 'node:net'
 import { type Releasable, releaseAll } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
 import type { Logger } from '../../common/logger.ts'
+import type { TimerHandle, Timers } from '../../common/timers.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
 import { FrameDecoder, FrameError } from './frame-decoder.ts'
 import type { MemoryBudget } from './memory-budget.ts'
@@ -49,6 +50,7 @@ export class Connection implements ClientSignal, FrameHolder {
   readonly #processor: RequestProcessor
   readonly #memory: MemoryBudget
   readonly #clock: Clock
+  readonly #timers: Timers
   readonly #logger: Logger
   readonly #options: ConnectionOptions
   readonly #decoder: FrameDecoder
@@ -62,6 +64,9 @@ export class Connection implements ClientSignal, FrameHolder {
   #isClosed = false
   #isEnding = false
   #isPaused = false
+  /** While it is set, no request is started: the client is over a quota. */
+  #throttleTimer: TimerHandle | undefined
+  #throttledUntilMs = 0
   /** Of the frames in the inbox, with their overhead. */
   #inboxBytes = 0
   #unsentBytes = 0
@@ -77,6 +82,7 @@ export class Connection implements ClientSignal, FrameHolder {
     processor: RequestProcessor,
     memory: MemoryBudget,
     clock: Clock,
+    timers: Timers,
     logger: Logger,
     options: ConnectionOptions,
   ) {
@@ -84,6 +90,7 @@ export class Connection implements ClientSignal, FrameHolder {
     this.#processor = processor
     this.#memory = memory
     this.#clock = clock
+    this.#timers = timers
     this.#logger = logger
     this.#options = options
     this.#decoder = new FrameDecoder(options.maxFrameBytes)
@@ -147,6 +154,21 @@ export class Connection implements ClientSignal, FrameHolder {
     // What comes is ignored from now on, but the end of it has to be seen.
     this.#adjustReading()
     this.#finishIfDone()
+  }
+
+  /** Starts no request for that time: the client is over a quota. Responses still leave. */
+  throttle(timeMs: number): void {
+    if (this.#isClosed) return
+    const untilMs = this.#clock.monotonicMs() + timeMs
+    if (this.#throttleTimer !== undefined && untilMs <= this.#throttledUntilMs) return
+    this.#throttledUntilMs = untilMs
+    this.#throttleTimer?.cancel()
+    this.#throttleTimer = this.#timers.schedule(timeMs, () => {
+      this.#throttleTimer = undefined
+      // Who is held up is not idle.
+      this.#lastActivityMs = this.#clock.monotonicMs()
+      this.#resume()
+    })
   }
 
   /** Takes bytes that came; they are not looked at again after the call. */
@@ -236,7 +258,7 @@ export class Connection implements ClientSignal, FrameHolder {
   }
 
   #canStart(): boolean {
-    if (this.#isBusy || this.#isClosed || this.#inbox.length === 0) return false
+    if (this.#isBusy || this.#isClosed || this.#inbox.length === 0 || this.#throttleTimer !== undefined) return false
     if (this.#turnEndMs !== Infinity && this.#clock.monotonicMs() >= this.#turnEndMs) return false
     if (this.#slots.length >= this.#options.maxInFlightRequests) return false
     if (this.#socket.writableNeedDrain) return false
@@ -344,6 +366,7 @@ export class Connection implements ClientSignal, FrameHolder {
   #onClose(): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#throttleTimer?.cancel()
     this.#memory.forget(this.#resume)
     this.#memory.giveBack(this.#unsentBytes)
     this.#unsentBytes = 0

@@ -121,6 +121,11 @@ export class FetchSessionCache {
     }
   }
 
+  /** For a client that is not told of the session that was made for it. */
+  forget(sessionId: number): void {
+    this.#remove(sessionId)
+  }
+
   #create({ usesTopicIds, partitions }: FetchRequestHead): FetchSession | undefined {
     if (this.#sessions.size >= this.#maxSessions && !this.#evictOne()) return undefined
     if (this.#partitionCount + partitions.length > this.#maxPartitions) return undefined

@@ -20,6 +20,8 @@ import { electLeadersHandler } from './handlers/43-elect-leaders.ts'
 import { incrementalAlterConfigsHandler } from './handlers/44-incremental-alter-configs.ts'
 import { alterPartitionReassignmentsHandler } from './handlers/45-alter-partition-reassignments.ts'
 import { listPartitionReassignmentsHandler } from './handlers/46-list-partition-reassignments.ts'
+import { describeClientQuotasHandler } from './handlers/48-describe-client-quotas.ts'
+import { alterClientQuotasHandler } from './handlers/49-alter-client-quotas.ts'
 import { describeClusterHandler } from './handlers/60-describe-cluster.ts'
 import { describeProducersHandler } from './handlers/61-describe-producers.ts'
 import { listConfigResourcesHandler } from './handlers/74-list-config-resources.ts'
@@ -46,6 +48,8 @@ export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
     incrementalAlterConfigsHandler(broker),
     alterPartitionReassignmentsHandler(broker),
     listPartitionReassignmentsHandler(broker),
+    describeClientQuotasHandler(broker),
+    alterClientQuotasHandler(broker),
     describeClusterHandler(broker),
     describeProducersHandler(broker),
     listConfigResourcesHandler(broker),

@@ -1,6 +1,6 @@
 /**
  * From a frame to its response: header, handler look-up, version check, decoding, handling, encoding, and the one place
- * where an unforeseen error becomes an error code and a log line.
+ * where an unforeseen error becomes an error code and a log line, and where clients over their quota are throttled.
  */
 import type { Releasable } from '../../common/block-pool.ts'
 import type { Clock } from '../../common/clock.ts'
@@ -10,10 +10,12 @@ import { ApiKey } from '../protocol/api-keys.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 import { decodeRequest, decodeRequestHeader, encodeResponse, type RequestHeader } from '../protocol/frame.ts'
 import { apiVersionsResponse } from '../protocol/messages/18-api-versions.ts'
+import { includes } from '../protocol/schema.ts'
 import { EncodeError, ProtocolError } from '../protocol/wire/errors.ts'
 import type { ClientSignal } from '../replication/client-signal.ts'
 import type { ApiHandler, RequestContext } from './api-handler.ts'
 import { legacyProduceResponse } from './legacy-produce.ts'
+import type { ClientQuotas } from './quota/client-quotas.ts'
 import type { RequestMetrics, RequestTimes } from './request-metrics.ts'
 
 /**
@@ -29,23 +31,43 @@ export interface ConnectionInfo extends ClientSignal {
   readonly remoteAddress: string
   /** Closes the connection with one log line. */
   fail(reason: string): void
+  /** Takes no further request for that time. */
+  throttle(timeMs: number): void
+}
+
+/** What is known of a request when it comes, and once its handler has first let go of it. */
+interface Arrival {
+  readonly startMs: number
+  readonly bytes: number
+  /** 0 while its handler runs. */
+  busyMs: number
 }
 
 const NOTHING_HELD: readonly Releasable[] = []
 const SEQUENTIAL = { isPipelined: false }
 const PIPELINED = { isPipelined: true }
+/** Kafka's name of who has not said who it is. */
+const ANONYMOUS = 'ANONYMOUS'
 
 export class RequestProcessor {
   readonly #handlers = new Map<number, ApiHandler>()
   readonly #metrics: RequestMetrics
   readonly #clock: Clock
   readonly #logger: Logger
+  readonly #quotas: ClientQuotas | undefined
 
-  constructor(handlers: readonly ApiHandler[], metrics: RequestMetrics, clock: Clock, logger: Logger) {
+  constructor(
+    handlers: readonly ApiHandler[],
+    metrics: RequestMetrics,
+    clock: Clock,
+    logger: Logger,
+    quotas?: ClientQuotas,
+  ) {
     for (const handler of handlers) this.#handlers.set(handler.apiKey, handler)
     this.#metrics = metrics
     this.#clock = clock
     this.#logger = logger
+    this.#quotas = quotas
   }
 
   process(frame: Buffer, connection: ConnectionInfo, listener: string, respond: Respond): ProcessOutcome {
@@ -76,13 +98,15 @@ export class RequestProcessor {
       apiVersion: header.apiVersion,
       correlationId: header.correlationId,
       clientId: header.clientId,
+      user: ANONYMOUS,
       listener,
       remoteAddress: connection.remoteAddress,
       signal: connection,
       closeConnection: (reason) => connection.fail(reason),
       releaseWhenSent: (more) => held.push(...more),
     }
-    this.#handle(handler, body, context, connection, startMs, (buffers) => respond(buffers, held))
+    const arrival = { startMs, bytes: frame.length, busyMs: 0 }
+    this.#handle(handler, body, context, connection, arrival, (buffers) => respond(buffers, held))
     return handler.isPipelined ? PIPELINED : SEQUENTIAL
   }
 
@@ -91,15 +115,18 @@ export class RequestProcessor {
     body: unknown,
     context: RequestContext,
     connection: ConnectionInfo,
-    startMs: number,
+    arrival: Arrival,
     respond: (buffers: readonly Uint8Array[] | null) => void,
   ): void {
+    const { startMs } = arrival
     const times = this.#metrics.of(handler.name)
     const finish = (response: unknown): void => {
+      const told =
+        this.#quotas?.isActive === true ? this.#throttled(handler, context, connection, arrival, response) : response
       const buffers =
-        response === null
+        told === null
           ? null
-          : encodeResponse(handler.responseSchema, context.apiVersion, context.correlationId, response as object)
+          : encodeResponse(handler.responseSchema, context.apiVersion, context.correlationId, told as object)
       times.count++
       times.total.record(this.#clock.monotonicMs() - startMs)
       respond(buffers)
@@ -124,7 +151,8 @@ export class RequestProcessor {
       fail(error)
       return
     }
-    times.local.record(this.#clock.monotonicMs() - startMs)
+    arrival.busyMs = this.#clock.monotonicMs() - startMs
+    times.local.record(arrival.busyMs)
     if (!(result instanceof Promise)) {
       this.#finishOrFail(finish, fail, result)
       return
@@ -138,6 +166,35 @@ export class RequestProcessor {
     } catch (error) {
       fail(error)
     }
+  }
+
+  /**
+   * Charges a request to its client's quotas. Over one of them, the response says for how long the client is throttled,
+   * and its connection is not read for that time (KIP-219). A handler may have found a reason of its own.
+   */
+  #throttled(
+    handler: ApiHandler,
+    context: RequestContext,
+    connection: ConnectionInfo,
+    { startMs, bytes, busyMs }: Arrival,
+    response: unknown,
+  ): unknown {
+    const quotas = this.#quotas
+    if (quotas === undefined) return response
+    const isUnanswered = response === null
+    let throttleTimeMs = isUnanswered ? 0 : ((response as { throttleTimeMs?: number }).throttleTimeMs ?? 0)
+    if (handler.apiKey === ApiKey.Produce)
+      throttleTimeMs = Math.max(throttleTimeMs, quotas.chargeProduce(context, bytes))
+    // A producer that takes no answers can't be told to wait for the time of its requests.
+    if (!isUnanswered) {
+      const handlerMs = busyMs === 0 ? this.#clock.monotonicMs() - startMs : busyMs
+      throttleTimeMs = Math.max(throttleTimeMs, quotas.chargeRequest(context, handlerMs))
+    }
+    if (throttleTimeMs === 0) return response
+    connection.throttle(throttleTimeMs)
+    const field = handler.responseSchema.fields['throttleTimeMs']
+    if (isUnanswered || field === undefined || !includes(field.versions, context.apiVersion)) return response
+    return { ...(response as object), throttleTimeMs }
   }
 
   #errorResponse(

@@ -15,6 +15,8 @@ export interface SocketServerOptions {
   readonly listener: string
   readonly maxFrameBytes: number
   readonly maxInFlightRequests: number
+  /** For how long a new connection of an address is held up and then closed, since there are too many; 0: it is opened. */
+  readonly throttleConnectionMs: (address: string) => number
   /** How many connections are taken; asked at each new one. */
   readonly limits: () => { readonly maxConnections: number; readonly maxConnectionsPerAddress: number }
   /** Negative: none is closed for being idle. */
@@ -50,6 +52,8 @@ export class SocketServer {
   #isClosing = false
   /** Connections that came before {@link serve}; they are not read from until then. */
   readonly #early = new Map<Socket, string>()
+  /** Connections over the quota of their address; they are never read from. */
+  readonly #heldUp = new Set<Socket>()
   readonly #closed = Promise.withResolvers<undefined>()
   /** All connections are read into it, one after another; what they keep they copy. */
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
@@ -105,7 +109,7 @@ export class SocketServer {
     this.#checkTimer?.cancel()
     this.#memoryTimer?.cancel()
     this.#server.close()
-    for (const socket of this.#early.keys()) socket.destroy()
+    for (const socket of [...this.#early.keys(), ...this.#heldUp]) socket.destroy()
     for (const connection of this.#connections) connection.end()
     if (this.#connectionCount === 0) return
     const cut = this.#timers.schedule(graceMs, () => {
@@ -130,6 +134,11 @@ export class SocketServer {
     }
     this.#perAddress.set(address, ofAddress + 1)
     this.#connectionCount++
+    const throttleMs = this.#options.throttleConnectionMs(address)
+    if (throttleMs > 0) {
+      this.#holdUp(socket, address, throttleMs)
+      return
+    }
     if (this.#isServing) {
       this.#open(socket, address)
       return
@@ -141,9 +150,29 @@ export class SocketServer {
     })
   }
 
+  /** A connection over the quota of its address: closed, but not at once, or it would be there again at once. */
+  #holdUp(socket: Socket, address: string, throttleMs: number): void {
+    this.#heldUp.add(socket)
+    const timer = this.#timers.schedule(throttleMs, () => socket.destroy())
+    socket.on('error', ignore)
+    socket.once('close', () => {
+      timer.cancel()
+      this.#heldUp.delete(socket)
+      this.#left(address)
+    })
+  }
+
   #open(accepted: Socket, address: string): void {
     const socket = readIntoBuffer(accepted, this.#readBuffer, (bytes) => connection.receive(bytes))
-    const connection = new Connection(socket, this.#processor, this.#memory, this.#clock, this.#logger, this.#options)
+    const connection = new Connection(
+      socket,
+      this.#processor,
+      this.#memory,
+      this.#clock,
+      this.#timers,
+      this.#logger,
+      this.#options,
+    )
     this.#connections.add(connection)
     socket.once('close', () => {
       this.#connections.delete(connection)

@@ -46,6 +46,8 @@ export interface CreationOutcome extends AdminOutcome {
 export interface AdminOptions {
   readonly timeoutMs: number
   readonly isValidateOnly: boolean
+  /** Counts partitions that are made or deleted to the client's quota; throws `KafkaError` when that is used up. */
+  readonly charge?: (partitionCount: number) => void
 }
 
 export interface TopicAdminDependencies {
@@ -92,11 +94,12 @@ export class TopicAdmin {
   }
 
   /** Deletes a topic and waits until no broker serves it, at most `timeoutMs`. */
-  async deleteTopic(name: string, timeoutMs: number): Promise<AdminOutcome> {
+  async deleteTopic(name: string, timeoutMs: number, charge?: AdminOptions['charge']): Promise<AdminOutcome> {
     return outcomeOf(async () => {
       const { store, metadata, timers } = this.#dependencies
       const topic = await this.#readTopic(name)
       const topicId = metadata.topic(name)?.topicId
+      charge?.(topic.spec.partitions)
       await store.delete('Topic', refOf(topic), { uid: topic.metadata.uid })
       const isGone = await metadata.waitFor(
         () =>
@@ -113,7 +116,7 @@ export class TopicAdmin {
     name: string,
     count: number,
     assignments: readonly (readonly number[])[] | undefined,
-    { timeoutMs, isValidateOnly }: AdminOptions,
+    { timeoutMs, isValidateOnly, charge }: AdminOptions,
   ): Promise<AdminOutcome> {
     return outcomeOf(async () => {
       const { metadata, timers } = this.#dependencies
@@ -121,6 +124,7 @@ export class TopicAdmin {
         const operations = growth(topic.spec, count)
         checkNewPartitions([count - topic.spec.partitions])
         if (assignments !== undefined) operations.push(this.#assignmentGrowth(topic.spec, count, assignments))
+        if (!isValidateOnly) charge?.(count - topic.spec.partitions)
         return operations
       })
       if (isValidateOnly) return
@@ -161,12 +165,13 @@ export class TopicAdmin {
     })
   }
 
-  async #create(topic: TopicToCreate, { timeoutMs, isValidateOnly }: AdminOptions): Promise<CreationOutcome> {
+  async #create(topic: TopicToCreate, { timeoutMs, isValidateOnly, charge }: AdminOptions): Promise<CreationOutcome> {
     const { store, metadata, timers } = this.#dependencies
     this.#checkName(topic.name)
     const spec = this.#specOf(topic)
     const outcome = { partitions: spec.partitions, replicationFactor: spec.replicas }
     if (isValidateOnly) return { ...SUCCESS, ...outcome, topicId: undefined }
+    charge?.(spec.partitions)
     const created = await store.create({
       kind: 'Topic',
       metadata: {

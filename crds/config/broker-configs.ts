@@ -591,6 +591,22 @@ export const BROKER_CONFIGS = {
     documentation:
       'The bytes of requests and responses that the broker holds before it stops reading from connections; -1: no limit.',
   },
+  'quota.window.num': {
+    type: 'int',
+    defaultValue: '11',
+    importance: 'low',
+    validator: atLeast(1),
+    update: 'read-only',
+    documentation: 'Over how many windows the rates are measured that client quotas limit.',
+  },
+  'quota.window.size.seconds': {
+    type: 'int',
+    defaultValue: '1',
+    importance: 'low',
+    validator: atLeast(1),
+    update: 'read-only',
+    documentation: 'The length of one such window.',
+  },
   'socket.request.max.bytes': {
     type: 'int',
     defaultValue: '104857600',

@@ -2,6 +2,7 @@
  * Fetch, versions 4 to 17: incremental sessions (KIP-227), topics by id from version 13 (KIP-516), leader hints
  * (KIP-951), diverging epochs (KIP-595). Fetches of followers are not served yet.
  */
+import { releaseAll } from '../../../common/block-pool.ts'
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode } from '../../protocol/error-codes.ts'
 import {
@@ -14,11 +15,13 @@ import type { FetchPartition, FetchPartitionResult } from '../../replication/fet
 import { failedResult } from '../../replication/read-partitions.ts'
 import { defineApi, type ApiHandler, type RequestContext } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
-import type { FetchPlan, FetchRequestHead, SessionPartition } from '../fetch-session.ts'
+import { NO_SESSION_ID, type FetchPlan, type FetchRequestHead, type SessionPartition } from '../fetch-session.ts'
 import { currentLeader, nodeEndpoints } from '../leader-hints.ts'
 
 const FIRST_VERSION_WITH_TOPIC_IDS = 13
 const FIRST_VERSION_WITH_LEADER_HINTS = 16
+/** Of a partition in a response, without its records. */
+const PARTITION_OVERHEAD_BYTES = 40
 
 type PartitionResponse = NonNullable<
   NonNullable<NonNullable<FetchResponseInput['responses']>[number]>['partitions']
@@ -36,7 +39,8 @@ export function fetchHandler(broker: BrokerContext): ApiHandler {
       const { topicName } = partition
       if (topicName !== undefined) wanted.push({ ...partition, topicName })
     }
-    const maxBytes = Math.min(request.maxBytes, broker.config.get('fetch.max.bytes'))
+    const { quotas } = broker
+    const maxBytes = Math.min(request.maxBytes, broker.config.get('fetch.max.bytes'), quotas.maxFetchBytes(context))
     const params = {
       maxWaitMs: Math.max(0, request.maxWaitMs),
       // More than can be sent is not waited for.
@@ -47,6 +51,15 @@ export function fetchHandler(broker: BrokerContext): ApiHandler {
     // What can't be served at all is told at once.
     if (wanted.length < plan.partitions.length) params.maxWaitMs = 0
     broker.replicas.fetch(wanted, params, context.signal, (results, held) => {
+      const throttleTimeMs = quotas.isActive ? quotas.chargeFetch(context, responseBytes(results)) : 0
+      if (throttleTimeMs > 0) {
+        // The client gets nothing now, and asks again after that time.
+        releaseAll(held)
+        const isIncremental = request.sessionEpoch > 0
+        if (!isIncremental) broker.fetchSessions.forget(plan.sessionId)
+        resolve({ throttleTimeMs, sessionId: isIncremental ? plan.sessionId : NO_SESSION_ID })
+        return
+      }
       context.releaseWhenSent(held)
       resolve(respond(broker, context, plan, results))
     })
@@ -113,6 +126,13 @@ function readHead(broker: BrokerContext, request: FetchRequest, apiVersion: numb
 function distinct(partitions: readonly SessionPartition[]): readonly SessionPartition[] {
   if (partitions.length < 2) return partitions
   return [...new Map(partitions.map((partition) => [partition.key, partition])).values()]
+}
+
+/** About what a response costs: its records, and what stands around them. */
+function responseBytes(results: readonly FetchPartitionResult[]): number {
+  let bytes = 0
+  for (const { sizeBytes } of results) bytes += sizeBytes + PARTITION_OVERHEAD_BYTES
+  return bytes
 }
 
 /** `results` are those of the plan's partitions whose topic is known, in order. */

@@ -11,6 +11,9 @@ import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
 import type { TopicToCreate } from '../topic-admin.ts'
 
+/** From it on a client understands that a topic was refused for its quota (KIP-599). */
+const FIRST_VERSION_WITH_QUOTA_ERROR = 6
+
 export function createTopicsHandler(broker: BrokerContext): ApiHandler {
   return defineApi({
     apiKey: ApiKey.CreateTopics,
@@ -18,12 +21,15 @@ export function createTopicsHandler(broker: BrokerContext): ApiHandler {
     versions: [2, 7],
     request: createTopicsRequest,
     response: createTopicsResponse,
-    handle: async (request) => {
+    handle: async (request, context) => {
+      const quota = broker.quotas.mutationQuota(context, context.apiVersion >= FIRST_VERSION_WITH_QUOTA_ERROR)
       const outcomes = await broker.topics.createTopics(request.topics.map(topicToCreate), {
         timeoutMs: Math.max(0, request.timeoutMs),
         isValidateOnly: request.validateOnly,
+        charge: (count) => quota.charge(count),
       })
       return {
+        throttleTimeMs: quota.throttleMs,
         topics: request.topics.map(({ name, configs }, i) => {
           const outcome = outcomes[i]
           if (outcome === undefined) return { name, errorCode: ErrorCode.UNKNOWN_SERVER_ERROR }

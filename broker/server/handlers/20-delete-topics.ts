@@ -11,6 +11,7 @@ import { ZERO_UUID } from '../../protocol/wire/uuid.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
 import { duplicatesOf } from '../duplicates.ts'
+import type { MutationQuota } from '../quota/client-quotas.ts'
 
 type Outcome = NonNullable<DeleteTopicsResponseInput['responses']>[number]
 
@@ -19,8 +20,11 @@ interface Wanted {
   readonly topicId: string
 }
 
+/** From it on a client understands that a topic was refused for its quota (KIP-599). */
+const FIRST_VERSION_WITH_QUOTA_ERROR = 5
+
 export function deleteTopicsHandler(broker: BrokerContext): ApiHandler {
-  const deleteOne = async ({ name, topicId }: Wanted, timeoutMs: number): Promise<Outcome> => {
+  const deleteOne = async ({ name, topicId }: Wanted, timeoutMs: number, quota: MutationQuota): Promise<Outcome> => {
     if (name !== null && topicId !== ZERO_UUID) {
       return {
         name,
@@ -40,7 +44,11 @@ export function deleteTopicsHandler(broker: BrokerContext): ApiHandler {
     const topicName = name ?? broker.metadata.topicNameById(topicId)
     if (topicName === undefined) return { name, topicId, errorCode: ErrorCode.UNKNOWN_TOPIC_ID }
     const id = broker.metadata.topic(topicName)?.topicId
-    return { name: topicName, topicId: id, ...(await broker.topics.deleteTopic(topicName, timeoutMs)) }
+    return {
+      name: topicName,
+      topicId: id,
+      ...(await broker.topics.deleteTopic(topicName, timeoutMs, (count) => quota.charge(count))),
+    }
   }
 
   return defineApi({
@@ -49,7 +57,8 @@ export function deleteTopicsHandler(broker: BrokerContext): ApiHandler {
     versions: [1, 6],
     request: deleteTopicsRequest,
     response: deleteTopicsResponse,
-    handle: async (request, { apiVersion }) => {
+    handle: async (request, context) => {
+      const { apiVersion } = context
       const wanted = wantedTopics(request, apiVersion)
       if (!broker.config.get('delete.topic.enable')) {
         const errorCode = apiVersion < 3 ? ErrorCode.INVALID_REQUEST : ErrorCode.TOPIC_DELETION_DISABLED
@@ -58,15 +67,15 @@ export function deleteTopicsHandler(broker: BrokerContext): ApiHandler {
       const keyOf = ({ name, topicId }: Wanted): string => name ?? broker.metadata.topicNameById(topicId) ?? topicId
       const duplicates = duplicatesOf(wanted.map(keyOf))
       const timeoutMs = Math.max(0, request.timeoutMs)
-      return {
-        responses: await Promise.all(
-          wanted.map(async (topic) =>
-            duplicates.has(keyOf(topic))
-              ? { ...topic, errorCode: ErrorCode.INVALID_REQUEST, errorMessage: 'Duplicate topic name or id.' }
-              : deleteOne(topic, timeoutMs),
-          ),
+      const quota = broker.quotas.mutationQuota(context, apiVersion >= FIRST_VERSION_WITH_QUOTA_ERROR)
+      const responses = await Promise.all(
+        wanted.map(async (topic) =>
+          duplicates.has(keyOf(topic))
+            ? { ...topic, errorCode: ErrorCode.INVALID_REQUEST, errorMessage: 'Duplicate topic name or id.' }
+            : deleteOne(topic, timeoutMs, quota),
         ),
-      }
+      )
+      return { throttleTimeMs: quota.throttleMs, responses }
     },
     errorResponse: (request, errorCode, errorMessage, { apiVersion }) => ({
       responses: wantedTopics(request, apiVersion).map((topic) => ({ ...topic, errorCode, errorMessage })),

@@ -28,6 +28,8 @@ export class TestConnection implements ConnectionInfo {
   readonly #listeners = new Set<() => void>()
   isClosed = false
   failure: string | undefined
+  /** Of all throttlings together. */
+  throttledMs = 0
 
   onClose(listener: () => void): void {
     this.#listeners.add(listener)
@@ -35,6 +37,10 @@ export class TestConnection implements ConnectionInfo {
 
   offClose(listener: () => void): void {
     this.#listeners.delete(listener)
+  }
+
+  throttle(timeMs: number): void {
+    this.throttledMs += timeMs
   }
 
   fail(reason: string): void {
