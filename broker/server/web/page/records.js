@@ -13,7 +13,10 @@ const PREVIEW_LENGTH = 160
 const WHOLE_VALUE_BYTES = 1024 * 1024
 /** Longer JSON is shown without colours: each piece is an element. */
 const MAX_COLOURED_LENGTH = 100_000
-const COLUMNS = ['Offset', 'Partition', 'Time', 'Key', 'Value', 'Size']
+const COLUMNS = ['Offset', 'Partition', 'Time', 'Key', 'Value', 'Headers', 'Size']
+/** Where the minor columns are hidden (style.css): a cell over more columns than there are would make new ones. */
+const narrow = matchMedia('(max-width: 48rem)')
+const MAJOR_COLUMNS = ['Offset', 'Key', 'Value']
 const LIMITS = [20, 50, 100, 500]
 
 /** @param {string} topicName @param {URLSearchParams} params @returns {import('./topic.js').Panel} */
@@ -71,6 +74,9 @@ export function recordsPanel(topicName, params) {
     )
     dispatchEvent(new Event('refresh-now'))
   }
+  narrow.addEventListener('change', () => {
+    for (const cell of body.querySelectorAll('td[colspan]')) cell.setAttribute('colspan', String(detailSpan()))
+  })
   limit.addEventListener('change', reload)
   live.addEventListener('change', reload)
 
@@ -143,7 +149,7 @@ class RecordRow {
   constructor(topicName, record) {
     this.#topicName = topicName
     this.#record = record
-    const { partition, offset, timestampMs, key, value, headers, sizeBytes } = record
+    const { partition, offset, timestampMs, key, value, headers, hasMoreHeaders, sizeBytes } = record
     this.#button = h(
       'button',
       { type: 'button', class: 'row-link', 'aria-expanded': 'false', click: () => this.#toggle() },
@@ -162,7 +168,8 @@ class RecordRow {
       h('td', { class: columnClass('Partition') }, partition),
       h('td', { class: columnClass('Time') }, h('time', { title: formatUtc(timestampMs) }, formatTime(timestampMs))),
       h('td', { class: 'preview key' }, preview(key)),
-      h('td', { class: 'preview' }, preview(value), headers.length > 0 && headerCount(record)),
+      h('td', { class: 'preview' }, preview(value)),
+      h('td', { class: columnClass('Headers') }, `${headers.length}${hasMoreHeaders ? '+' : ''}`),
       h('td', { class: columnClass('Size') }, formatBytes(sizeBytes)),
     )
     this.elements = [summary, this.#detail]
@@ -195,7 +202,7 @@ class RecordRow {
       this.#detail,
       h(
         'td',
-        { colspan: COLUMNS.length },
+        { colspan: detailSpan() },
         h('p', { class: 'about' }, about.join(' · ')),
         headers.length > 0 && part('Headers', headerList(record)),
         part('Key', content(key)),
@@ -223,6 +230,10 @@ class RecordRow {
       button.replaceWith(h('p', { class: 'note' }, error instanceof Error ? error.message : String(error)))
     }
   }
+}
+
+function detailSpan() {
+  return narrow.matches ? MAJOR_COLUMNS.length : COLUMNS.length
 }
 
 /** @param {string} title @param {Node} shown */
@@ -263,12 +274,6 @@ function preview(bytes) {
 }
 
 /** @param {RecordView} record */
-function headerCount({ headers, hasMoreHeaders }) {
-  const count = `${headers.length}${hasMoreHeaders ? '+' : ''}`
-  return h('span', { class: 'tag' }, `${count} ${headers.length === 1 ? 'header' : 'headers'}`)
-}
-
-/** @param {RecordView} record */
 function headerList({ headers, hasMoreHeaders }) {
   const list = h(
     'dl',
@@ -295,5 +300,16 @@ function numberBox(label, placeholder, value) {
 
 /** @param {string} title */
 function columnClass(title) {
-  return { Offset: 'number', Partition: 'number minor', Time: 'time minor', Size: 'number minor' }[title] ?? ''
+  switch (title) {
+    case 'Offset':
+      return 'number'
+    case 'Partition':
+    case 'Headers':
+    case 'Size':
+      return 'number minor'
+    case 'Time':
+      return 'time minor'
+    default:
+      return ''
+  }
 }

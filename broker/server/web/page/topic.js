@@ -33,9 +33,10 @@ export function topicView({ path, params }) {
   const name = path[1] ?? ''
   const [tab] = TABS.find(([id]) => id === path[2]) ?? ['records']
   const panel = panelOf(tab, name, params)
-  const numbers = facts(['Partitions', 'Records', 'Size', 'In', 'Out', 'Topic id'])
+  const numbers = facts(['Partitions', 'Records', 'Size', 'In', 'Out'])
   const rates = new Rates()
   const tag = h('span', { class: 'tag', hidden: true }, 'internal')
+  const topicId = h('span', { class: 'count mono' })
   const tabs = TABS.map(([id, title]) =>
     h('a', { href: routeTo(['topics', name, id]), 'aria-current': id === tab ? 'page' : undefined }, title),
   )
@@ -53,7 +54,7 @@ export function topicView({ path, params }) {
     numbers.set('Size', formatBytes(topic.sizeBytes))
     numbers.set('In', byteRate(rates.perSecond('topic', 'in')))
     numbers.set('Out', byteRate(rates.perSecond('topic', 'out')))
-    numbers.set('Topic id', topic.topicId)
+    setText(topicId, `id ${topic.topicId}`)
   }
 
   return {
@@ -66,7 +67,7 @@ export function topicView({ path, params }) {
       'section',
       {},
       h('p', { class: 'crumbs' }, h('a', { href: routeTo(['topics']) }, 'Topics')),
-      h('div', { class: 'head' }, h('h1', { class: 'name' }, name), tag),
+      h('div', { class: 'head' }, h('h1', { class: 'name' }, name), tag, topicId),
       numbers.element,
       h('nav', { class: 'tabs', 'aria-label': 'Parts of the topic' }, ...tabs),
       panel.element,
@@ -114,11 +115,17 @@ function partitionsPanel(name) {
         isNumeric: true,
       },
       {
+        id: 'replicas',
+        title: 'Replicas',
+        hint: 'Brokers in the order of assignment',
+        value: (row) => row.replicas.join(', '),
+        isMinor: true,
+      },
+      {
         id: 'isr',
         title: 'In sync',
-        hint: 'Replicas in the ISR, of all in assignment order',
-        value: (row) => row.isr.length - row.replicas.length,
-        text: (row) => `${row.isr.join(', ')} of ${row.replicas.join(', ')}`,
+        hint: 'Replicas in the ISR',
+        value: (row) => row.isr.join(', '),
         tone: (row) => (row.isr.length < row.replicas.length ? 'bad' : ''),
       },
       {
