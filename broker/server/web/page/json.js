@@ -7,6 +7,8 @@
 
 const TOKEN = /\s+|"(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*|[{}[\],:]|[^\s"{}[\],:]+/gs
 const INDENT = '  '
+/** Deeper than anybody reads; without a limit, a megabyte of brackets would become gigabytes of spaces. */
+const MAX_INDENTED = 50
 
 /**
  * The text as indented tokens, or undefined where it is no JSON object or array.
@@ -28,7 +30,7 @@ export function jsonTokens(text, isCut) {
   /** @type {JsonToken[]} */
   const tokens = []
   let depth = 0
-  const newLine = () => tokens.push({ kind: 'space', text: `\n${INDENT.repeat(depth)}` })
+  const newLine = () => tokens.push({ kind: 'space', text: `\n${INDENT.repeat(Math.min(depth, MAX_INDENTED))}` })
   for (const [i, token] of raw.entries()) {
     const next = raw[i + 1]
     if (token === '{' || token === '[') {
