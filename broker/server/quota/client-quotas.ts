@@ -14,6 +14,9 @@ import { QuotaLimits, type EffectiveLimit } from './quota-limits.ts'
 import { RateSensor, type RateWindow } from './rate-sensor.ts'
 import { TokenBucket } from './token-bucket.ts'
 
+/** Where the quotas that are set come from. */
+export type QuotaSource = Pick<MetadataCache, 'clientQuotas' | 'subscribe'>
+
 /** Whom a request comes from. */
 export interface QuotaClient {
   readonly user: string
@@ -67,7 +70,7 @@ const MAX_SENSORS = 10_000
 const UNLIMITED: MutationQuota = { charge: () => undefined, throttleMs: 0 }
 
 export class ClientQuotas {
-  readonly #metadata: MetadataCache
+  readonly #metadata: QuotaSource
   readonly #clock: Clock
   readonly #window: RateWindow
   readonly #trackers = new Map<ClientQuotaKey, Tracker>(
@@ -78,7 +81,7 @@ export class ClientQuotas {
   readonly #connectionRates = new Map<string, RateSensor>()
   #isActive = false
 
-  constructor(metadata: MetadataCache, clock: Clock, window: RateWindow) {
+  constructor(metadata: QuotaSource, clock: Clock, window: RateWindow) {
     this.#metadata = metadata
     this.#clock = clock
     this.#window = window
