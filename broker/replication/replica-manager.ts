@@ -66,6 +66,7 @@ export class ReplicaManager {
   #brokerEpoch = -1
   #isClosed = false
   readonly #settleWaiters = new Set<SettleWaiter>()
+  readonly #listeners = new Set<(partition: Partition) => void>()
 
   constructor(dependencies: ReplicaManagerDependencies) {
     this.#dependencies = dependencies
@@ -83,12 +84,18 @@ export class ReplicaManager {
     await this.#setAsideUnknownLogs()
   }
 
+  /** Calls `listener` after a replica here was opened, got a newer entry, or was stopped; returns what ends that. */
+  subscribe(listener: (partition: Partition) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
   close(): void {
     this.#isClosed = true
     this.#unsubscribe?.()
     for (const waiter of this.#settleWaiters) waiter.resolve()
     this.#settleWaiters.clear()
-    for (const partition of this.#partitions.values()) partition.stop(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    for (const partition of this.#partitions.values()) this.#stop(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
   }
 
   /**
@@ -253,7 +260,7 @@ export class ReplicaManager {
   /** A log can't go on. */
   logFailed(log: UnifiedLog): void {
     const partition = this.partition(log.topicName, log.partitionIndex)
-    if (partition?.log === log) partition.stop(ErrorCode.KAFKA_STORAGE_ERROR)
+    if (partition?.log === log) this.#stop(partition, ErrorCode.KAFKA_STORAGE_ERROR)
   }
 
   #onMetadata(delta: MetadataDelta): void {
@@ -324,7 +331,7 @@ export class ReplicaManager {
     if (!this.#isAssigned(entry)) return false
     if (existing !== undefined) {
       if (existing.topicId !== entry.topicId) return false
-      existing.update(entry, this.#brokerEpoch)
+      this.#update(existing, entry)
       return true
     }
     // An entry that was not acknowledged for this incarnation is not obeyed; its change will come.
@@ -343,7 +350,8 @@ export class ReplicaManager {
     const before = metadata.entry(key)
     if (existing !== undefined && (!this.#isAssigned(before) || before.topicId !== existing.topicId)) {
       this.#partitions.delete(key)
-      existing.stop(before === undefined ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.NOT_LEADER_OR_FOLLOWER)
+      const isGone = before === undefined
+      this.#stop(existing, isGone ? ErrorCode.UNKNOWN_TOPIC_OR_PARTITION : ErrorCode.NOT_LEADER_OR_FOLLOWER)
     }
     const log = logs.getLog(topicName, partition)
     if (log !== undefined && (!this.#isAssigned(before) || before.topicId !== log.topicId)) {
@@ -378,7 +386,17 @@ export class ReplicaManager {
     log.updateConfig(this.#dependencies.logConfigOf(topicName))
     this.#failures.delete(key)
     this.#partitions.set(key, partition)
+    this.#update(partition, entry)
+  }
+
+  #update(partition: Partition, entry: PartitionEntry): void {
     partition.update(entry, this.#brokerEpoch)
+    for (const listener of this.#listeners) listener(partition)
+  }
+
+  #stop(partition: Partition, errorCode: number): void {
+    partition.stop(errorCode)
+    for (const listener of this.#listeners) listener(partition)
   }
 
   async #setAsideUnknownLogs(): Promise<void> {

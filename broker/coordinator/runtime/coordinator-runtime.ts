@@ -1,0 +1,199 @@
+/**
+ * Runs a coordinator's state machines: one shard per partition of an internal topic that this broker leads.
+ *
+ * Place: between a coordinator's service and the replicas. A shard is loaded by replaying its partition, takes operations
+ * while the leadership lasts, and is thrown away with it.
+ * Invariants:
+ * - Operations of a shard run one after the other, each whole: its records are replayed before the next one looks.
+ * - A reply leaves when everything that its operation saw is committed: below the high watermark.
+ * - A shard answers only once the high watermark has passed the log end that its leadership found.
+ * - What is replayed is what is appended. If an append is refused after its records were replayed, the shard ends and is
+ *   loaded again.
+ */
+import type { Clock } from '../../../common/clock.ts'
+import type { Logger } from '../../../common/logger.ts'
+import type { TimerHandle, Timers } from '../../../common/timers.ts'
+import { ErrorCode, KafkaError } from '../../protocol/error-codes.ts'
+import type { Partition } from '../../replication/partition.ts'
+import type { ReplicaManager } from '../../replication/replica-manager.ts'
+import type { CoordinatorResult, CoordinatorShard, CoordinatorTimer, RecordSerde } from './coordinator-shard.ts'
+import { ShardHost } from './shard-host.ts'
+
+export interface CoordinatorRuntimeOptions<S extends CoordinatorShard<R>, R> {
+  readonly topicName: string
+  readonly replicas: ReplicaManager
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly logger: Logger
+  readonly serde: RecordSerde<R>
+  readonly createShard: (timer: CoordinatorTimer<R>) => S
+}
+
+/** For metrics. */
+export interface CoordinatorStats {
+  loadCount: number
+  failedLoadCount: number
+  lastLoadMs: number
+  maxLoadMs: number
+}
+
+/** Loads that read at the same time: each holds a chunk of its partition. */
+const CONCURRENT_LOADS = 4
+const FIRST_RETRY_MS = 500
+const MAX_RETRY_MS = 30_000
+
+/** What this broker does of one partition that it leads. */
+interface Slot<S extends CoordinatorShard<R>, R> {
+  readonly partition: Partition
+  readonly leaderEpoch: number
+  /** Undefined while a failed load waits for its next attempt. */
+  host: ShardHost<S, R> | undefined
+  attempts: number
+  retry: TimerHandle | undefined
+}
+
+export class CoordinatorRuntime<S extends CoordinatorShard<R>, R> {
+  readonly stats: CoordinatorStats = { loadCount: 0, failedLoadCount: 0, lastLoadMs: 0, maxLoadMs: 0 }
+  readonly #options: CoordinatorRuntimeOptions<S, R>
+  readonly #slots = new Map<number, Slot<S, R>>()
+  readonly #loadQueue: (() => void)[] = []
+  #loadingCount = 0
+  #unsubscribe: (() => void) | undefined
+
+  constructor(options: CoordinatorRuntimeOptions<S, R>) {
+    this.#options = options
+  }
+
+  /** Follows the leaderships of this broker from now on. */
+  start(): void {
+    const { replicas } = this.#options
+    this.#unsubscribe = replicas.subscribe((partition) => this.#onPartition(partition))
+    for (const partition of replicas.partitions()) this.#onPartition(partition)
+  }
+
+  close(): void {
+    this.#unsubscribe?.()
+    for (const index of [...this.#slots.keys()]) this.#release(index, ErrorCode.NOT_COORDINATOR)
+  }
+
+  /** Active shards by partition. */
+  *shards(): Generator<readonly [partition: number, shard: S], void> {
+    for (const [index, { host }] of this.#slots) {
+      const shard = host?.shard
+      if (shard !== undefined) yield [index, shard]
+    }
+  }
+
+  /** Partitions that this broker leads and whose shards are not active (yet). */
+  get loadingCount(): number {
+    let count = 0
+    for (const { host } of this.#slots.values()) if (host?.shard === undefined) count++
+    return count
+  }
+
+  /**
+   * Runs `operation` on the shard of a partition before this returns, and resolves with its reply once all is committed.
+   * Rejects with KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE (not committed in
+   * `timeoutMs`; the records stay), UNKNOWN_SERVER_ERROR (more records than a batch holds), and what the operation throws.
+   */
+  write<T>(partition: number, timeoutMs: number, operation: (shard: S) => CoordinatorResult<R, T>): Promise<T> {
+    return this.#withHost(partition, (host) => host.write(timeoutMs, operation))
+  }
+
+  /** Reads the state as it is now; resolves once that state is committed. Rejects as {@link write} does. */
+  read<T>(partition: number, timeoutMs: number, operation: (shard: S) => T): Promise<T> {
+    return this.#withHost(partition, (host) => host.read(timeoutMs, operation))
+  }
+
+  /** {@link read} on every partition that this broker leads; rejects if one of them can't answer. */
+  readAll<T>(timeoutMs: number, operation: (shard: S) => T): Promise<T[]> {
+    return Promise.all([...this.#slots.keys()].map((partition) => this.read(partition, timeoutMs, operation)))
+  }
+
+  async #withHost<T>(partition: number, use: (host: ShardHost<S, R>) => Promise<T>): Promise<T> {
+    const slot = this.#slots.get(partition)
+    if (slot === undefined) throw new KafkaError(ErrorCode.NOT_COORDINATOR)
+    if (slot.host === undefined) throw new KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return use(slot.host)
+  }
+
+  #onPartition(partition: Partition): void {
+    if (partition.topicName !== this.#options.topicName) return
+    const slot = this.#slots.get(partition.partition)
+    const isSame = slot?.partition === partition && slot.leaderEpoch === partition.leaderEpoch
+    if (partition.isLeader && isSame) return
+    // An older replica of the same partition may be told of after its successor.
+    if (!partition.isLeader && slot?.partition !== partition) return
+    if (slot !== undefined) this.#release(partition.partition, ErrorCode.NOT_COORDINATOR)
+    if (!partition.isLeader) return
+    const { leaderEpoch } = partition
+    const opened: Slot<S, R> = { partition, leaderEpoch, host: undefined, attempts: 0, retry: undefined }
+    this.#slots.set(partition.partition, opened)
+    this.#load(opened)
+  }
+
+  #release(index: number, errorCode: ErrorCode): void {
+    const slot = this.#slots.get(index)
+    this.#slots.delete(index)
+    slot?.retry?.cancel()
+    slot?.host?.close(errorCode)
+  }
+
+  #load(slot: Slot<S, R>): void {
+    slot.retry = undefined
+    const host: ShardHost<S, R> = new ShardHost({
+      ...this.#options,
+      partition: slot.partition,
+      onBroken: (error) => this.#onFailure(slot, host, error),
+    })
+    slot.host = host
+    this.#whenTurn(() => this.#loadNow(slot, host))
+  }
+
+  #whenTurn(run: () => Promise<void>): void {
+    const start = (): void => {
+      this.#loadingCount++
+      void run().finally(() => {
+        this.#loadingCount--
+        this.#loadQueue.shift()?.()
+      })
+    }
+    if (this.#loadingCount < CONCURRENT_LOADS) start()
+    else this.#loadQueue.push(start)
+  }
+
+  async #loadNow(slot: Slot<S, R>, host: ShardHost<S, R>): Promise<void> {
+    if (!host.isLoading) return
+    const { clock, logger } = this.#options
+    const startMs = clock.monotonicMs()
+    try {
+      const { recordCount, sizeBytes } = await host.load()
+      if (host.shard === undefined) return
+      const loadMs = clock.monotonicMs() - startMs
+      slot.attempts = 0
+      this.stats.loadCount++
+      this.stats.lastLoadMs = loadMs
+      this.stats.maxLoadMs = Math.max(this.stats.maxLoadMs, loadMs)
+      if (recordCount > 0) {
+        const fields = { partition: slot.partition.key, recordCount, sizeBytes, loadMs: Math.round(loadMs) }
+        logger.info(fields, 'coordinator loaded')
+      }
+    } catch (error) {
+      host.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+      this.#onFailure(slot, host, error)
+    }
+  }
+
+  /** Tries again while the leadership lasts. */
+  #onFailure(slot: Slot<S, R>, host: ShardHost<S, R>, error: unknown): void {
+    if (slot.host !== host || this.#slots.get(slot.partition.partition) !== slot) return
+    this.stats.failedLoadCount++
+    slot.host = undefined
+    const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(slot.attempts++, 10))
+    const fields = { partition: slot.partition.key, delayMs, err: error }
+    // Most often the leadership has just ended, which the replica manager tells next.
+    const level = error instanceof KafkaError && error.code === ErrorCode.NOT_COORDINATOR ? 'info' : 'error'
+    this.#options.logger[level](fields, 'a coordinator lost its state, or could not load it; it is loaded again')
+    slot.retry = this.#options.timers.schedule(delayMs, () => this.#load(slot))
+  }
+}
