@@ -43,12 +43,6 @@ export class RateSensor {
     return rate <= limit ? 0 : Math.round(((rate - limit) / limit) * this.#spanMs(nowMs))
   }
 
-  /** Nothing that was added counts any more. */
-  isIdle(nowMs: number): boolean {
-    const spanMs = this.#window.samples * this.#window.windowMs
-    return this.#samples.every(({ lastMs }) => nowMs - lastMs >= spanMs)
-  }
-
   #sum(nowMs: number): number {
     const spanMs = this.#window.samples * this.#window.windowMs
     let sum = 0
