@@ -16,7 +16,7 @@ export interface BytesView {
 
 /** Binary data is looked at to recognise it, not to be read. */
 export const MAX_BINARY_BYTES = 4096
- 
+
 const CONTROL_CHARACTERS = /[\0-\x08\x0e-\x1f\x7f]/
 
 /** Null for null, which in Kafka is not the same as empty. */

@@ -87,7 +87,8 @@ export async function readNewestRecords(
     }
     if (isTooMuch && best !== undefined) return withNote(best, partition, limits)
     const scan = await scanRecords(log, partition, startOffset, endOffset, limits, 'newest')
-    if (!scan.isComplete && endOffset - startOffset > 1) {
+    if (scan.end === 'failed') return scan
+    if (scan.end === 'too-much' && endOffset - startOffset > 1) {
       // The estimate was wrong: what was read is not the end of the log.
       if (best !== undefined) return withNote(best, partition, limits)
       distance = Math.ceil((endOffset - startOffset) / 4)
@@ -126,8 +127,8 @@ function withNote(
 }
 
 interface Scan extends PartitionRecords {
-  /** Everything up to the end was read, but for what the notes tell. */
-  readonly isComplete: boolean
+  /** Whether all was read, more than may be read at once would have to be, or the log could not be read. */
+  readonly end: 'complete' | 'too-much' | 'failed'
 }
 
 /** Reads `[startOffset, endOffset)`; keeps the `first` or the `newest` records of it. */
@@ -148,16 +149,7 @@ async function scanRecords(
     const result = await read(log, offset, endOffset, bytesLeft)
     if (!result.ok) {
       notes.push(`Partition ${partition} can't be read at offset ${offset}: ${result.message}.`)
-      break
-    }
-    if (result.nextOffset === offset) {
-      // A batch that is larger than what is left. Its end is not known without reading it.
-      if (bytesLeft === limits.maxBytes) {
-        notes.push(
-          `The batch at offset ${offset} of partition ${partition} is larger than the ${limits.maxBytes} bytes that are read at once, and is not shown.`,
-        )
-      }
-      break
+      return { records, notes, end: 'failed' }
     }
     try {
       for (const buffer of result.buffers) {
@@ -170,10 +162,18 @@ async function scanRecords(
     } finally {
       releaseAll(result.blocks)
     }
+    if (result.nextOffset === offset) {
+      // A batch that is larger than what is left. Its end is not known without reading it.
+      const limit = `larger than the ${limits.maxBytes} bytes that are read at once`
+      if (bytesLeft === limits.maxBytes) {
+        notes.push(`The batch at offset ${offset} of partition ${partition} is ${limit}, and is not shown.`)
+      }
+      return { records, notes, end: 'too-much' }
+    }
     bytesLeft -= result.sizeBytes
     offset = result.nextOffset
   }
-  return { records, notes, isComplete: offset >= endOffset }
+  return { records, notes, end: 'complete' }
 }
 
 /** Adds the records of one batch; returns a sentence where it can't be looked into. */
