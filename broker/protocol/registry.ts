@@ -42,6 +42,10 @@ import {
 import { offsetDeleteRequest, offsetDeleteResponse } from './messages/47-offset-delete.ts'
 import { describeClientQuotasRequest, describeClientQuotasResponse } from './messages/48-describe-client-quotas.ts'
 import { alterClientQuotasRequest, alterClientQuotasResponse } from './messages/49-alter-client-quotas.ts'
+import {
+  describeUserScramCredentialsRequest,
+  describeUserScramCredentialsResponse,
+} from './messages/50-describe-user-scram-credentials.ts'
 import { describeClusterRequest, describeClusterResponse } from './messages/60-describe-cluster.ts'
 import { describeProducersRequest, describeProducersResponse } from './messages/61-describe-producers.ts'
 import {
@@ -94,6 +98,7 @@ const apis: ReadonlyMap<number, ApiMessages> = new Map(
     { request: offsetDeleteRequest, response: offsetDeleteResponse },
     { request: describeClientQuotasRequest, response: describeClientQuotasResponse },
     { request: alterClientQuotasRequest, response: alterClientQuotasResponse },
+    { request: describeUserScramCredentialsRequest, response: describeUserScramCredentialsResponse },
     { request: describeClusterRequest, response: describeClusterResponse },
     { request: describeProducersRequest, response: describeProducersResponse },
     { request: consumerGroupHeartbeatRequest, response: consumerGroupHeartbeatResponse },

@@ -237,6 +237,7 @@ describe('every advertised version', () => {
         ],
       },
     ],
+    50: () => [{ users: null }, { users: [{ name: 'a' }, { name: 'b' }, { name: 'b' }] }],
     60: (version) => [{}, ...(version >= 1 ? [{ endpointType: 2 }, { endpointType: 9 }] : [])],
     61: () => [{ topics: [{ name: 'there', partitionIndexes: [0, 9] }] }],
     74: (version) => [{}, ...(version >= 1 ? [{ resourceTypes: [2, 4, 32] }, { resourceTypes: [99] }] : [])],

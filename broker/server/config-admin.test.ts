@@ -158,7 +158,7 @@ describe('configs of brokers and groups', () => {
         '0',
         [['broker.rack', SET, 'x']],
         ErrorCode.INVALID_REQUEST,
-        /Cannot update these configs dynamically: Set\(broker\.rack\)/,
+        /Cannot update these configs dynamically: \[broker\.rack\]/,
       ],
       ['', [['log.retention.hours', SET, '1']], ErrorCode.INVALID_REQUEST, /Cannot update these configs dynamically/],
       [

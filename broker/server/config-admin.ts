@@ -121,7 +121,7 @@ export class ConfigAdmin {
     const { layers } = this.#dependencies.configs.current
     const names = Object.keys(config).filter(isBrokerConfigName)
     const fixed = names.filter((name) => brokerConfigDef(name).update === 'read-only')
-    if (fixed.length > 0) throw invalidRequest(`Cannot update these configs dynamically: Set(${fixed.join(', ')})`)
+    if (fixed.length > 0) throw invalidRequest(`Cannot update these configs dynamically: [${fixed.join(', ')}]`)
     try {
       const own = isForAll ? { ...config, ...layers.dynamicBroker } : { ...layers.dynamicDefault, ...config }
       // Alone first, so that a value is told that a stronger layer hides.
@@ -134,7 +134,7 @@ export class ConfigAdmin {
     const single = names.filter((name) => isForAll && brokerConfigDef(name).update === 'per-broker')
     if (single.length === 0) return
     throw invalidRequest(
-      `Cannot update these configs at default cluster level, broker id must be specified: Set(${single.join(', ')})`,
+      `Cannot update these configs at default cluster level, broker id must be specified: [${single.join(', ')}]`,
     )
   }
 

@@ -22,6 +22,7 @@ import { alterPartitionReassignmentsHandler } from './handlers/45-alter-partitio
 import { listPartitionReassignmentsHandler } from './handlers/46-list-partition-reassignments.ts'
 import { describeClientQuotasHandler } from './handlers/48-describe-client-quotas.ts'
 import { alterClientQuotasHandler } from './handlers/49-alter-client-quotas.ts'
+import { describeUserScramCredentialsHandler } from './handlers/50-describe-user-scram-credentials.ts'
 import { describeClusterHandler } from './handlers/60-describe-cluster.ts'
 import { describeProducersHandler } from './handlers/61-describe-producers.ts'
 import { listConfigResourcesHandler } from './handlers/74-list-config-resources.ts'
@@ -50,6 +51,7 @@ export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
     listPartitionReassignmentsHandler(broker),
     describeClientQuotasHandler(broker),
     alterClientQuotasHandler(broker),
+    describeUserScramCredentialsHandler(),
     describeClusterHandler(broker),
     describeProducersHandler(broker),
     listConfigResourcesHandler(broker),

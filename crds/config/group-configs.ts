@@ -1,5 +1,5 @@
 import { atLeast, closestName, ConfigError, parseConfig, type ConfigDef, type ParsedConfig } from './config-def.ts'
-import type { BrokerConfig, DescribedConfig } from './resolve.ts'
+import type { BrokerConfig, ConfigSynonym, DescribedConfig } from './resolve.ts'
 
 /** The configs of one consumer group (KIP-848), with the broker config that gives each its default and those that bound it. */
 export interface GroupConfigDef extends ConfigDef {
@@ -67,9 +67,11 @@ export function describeGroupConfigs(
     .sort()
     .filter(isGroupConfigName)
     .map((name) => {
-      const { type, importance, documentation } = GROUP_CONFIGS[name]
+      const { type, importance, documentation, defaultFrom } = GROUP_CONFIGS[name]
       const value = String(groupConfigValue(name, config, broker))
-      const source = config[name] === undefined ? 'DEFAULT_CONFIG' : 'GROUP_CONFIG'
+      const synonyms: ConfigSynonym[] = broker.describe([defaultFrom]).flatMap((each) => each.synonyms)
+      if (config[name] !== undefined) synonyms.unshift({ name, value, source: 'GROUP_CONFIG' })
+      const source = synonyms[0]?.source ?? 'DEFAULT_CONFIG'
       return {
         name,
         value,
@@ -80,7 +82,7 @@ export function describeGroupConfigs(
         type,
         importance,
         documentation,
-        synonyms: [{ name, value, source }],
+        synonyms,
       }
     })
 }
