@@ -3,6 +3,7 @@ import type { ClientQuota, QuotaEntityPart } from '../../../crds/client-quota.ts
 import type { MetadataDelta } from '../../metadata/metadata-cache.ts'
 import { ErrorCode, KafkaError } from '../../protocol/error-codes.ts'
 import { ClientQuotas } from './client-quotas.ts'
+import { quotaMetrics } from './quota-metrics.ts'
 
 class World {
   nowMs = 1_000_000
@@ -99,6 +100,24 @@ describe('ClientQuotas', () => {
     assert.ok(world.quotas.chargeProduce(client('a'), 1) > 800_000)
     const [use] = [...world.quotas.uses()]
     assert.deepEqual([use?.quota, use?.clientId, use?.limit, use?.throttledCount], ['producer_byte_rate', 'a', 10, 1])
+  })
+
+  it('are told to Prometheus', () => {
+    const world = new World()
+    assert.equal([...quotaMetrics(world.quotas)].join(''), '')
+    world.set([[id('a"b')], { producer_byte_rate: 100 }])
+    world.quotas.chargeProduce(client('a"b'), 1000)
+    world.quotas.chargeProduce(client('a"b'), 1000)
+    const labels = 'quota="producer_byte_rate",user="",client_id="a\\"b"'
+    const text = [...quotaMetrics(world.quotas)].join('')
+    for (const line of [
+      `ottla_quota_limit{${labels}} 100`,
+      `ottla_quota_rate{${labels}} 200`,
+      `ottla_quota_throttles_total{${labels}} 1`,
+      `ottla_quota_throttle_seconds_total{${labels}} 10`,
+    ]) {
+      assert.ok(text.includes(`\n${line}\n`), text)
+    }
   })
 
   it('does not count fetched bytes that are not sent, and lets one large batch through after a rest', () => {

@@ -6,6 +6,7 @@ import type { Registry } from 'prom-client'
 import { createBrokerMetrics } from '../broker-metrics.ts'
 import { groupMetrics } from '../group-metrics.ts'
 import { partitionMetrics } from '../partition-metrics.ts'
+import { quotaMetrics } from '../quota/quota-metrics.ts'
 import type { WebSources } from './web-sources.ts'
 
 export class MetricsText {
@@ -28,7 +29,7 @@ export class MetricsText {
     const byPartition = partitionMetrics({ brokerId, metadata, replicas })
     const byGroup = groupMetrics({ groups, metadata, replicas, maxSeries })
     const ofBroker = `${await this.#registry.metrics()}\n`
-    return concat(ofBroker, byPartition, byGroup)
+    return concat(ofBroker, byPartition, byGroup, quotaMetrics(broker.quotas))
   }
 }
 
