@@ -29,6 +29,11 @@ export class OttlaBroker implements BrokerProcess {
     mkdirSync(this.#dataDir, { recursive: true })
   }
 
+  /** Of the web port; without a slash at its end. */
+  get webUrl(): string {
+    return `http://${this.host}:${this.#httpPort}`
+  }
+
   get pid(): number {
     return this.#running().pid
   }
