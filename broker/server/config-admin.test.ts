@@ -210,6 +210,7 @@ describe('configs of brokers and groups', () => {
       ],
       ['0', [['num.partitions', 7, '1']], ErrorCode.INVALID_REQUEST, /Unknown operations type 7/],
     ]
+    cases.push(['0', [['min.insync.replicas', SET, '2']], ErrorCode.INVALID_CONFIG, /Set the default of all brokers/])
     for (const [name, changes, code, message] of cases) {
       const [errorCode, errorMessage] = await alter(BROKER, name, changes)
       assert.equal(errorCode, code, errorMessage ?? '')

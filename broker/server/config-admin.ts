@@ -122,6 +122,13 @@ export class ConfigAdmin {
     const names = Object.keys(config).filter(isBrokerConfigName)
     const fixed = names.filter((name) => brokerConfigDef(name).update === 'read-only')
     if (fixed.length > 0) throw invalidRequest(`Cannot update these configs dynamically: [${fixed.join(', ')}]`)
+    const shared = names.find((name) => !isForAll && brokerConfigDef(name).isOfWholeCluster === true)
+    if (shared !== undefined) {
+      throw new KafkaError(
+        ErrorCode.INVALID_CONFIG,
+        `Broker-level ${shared} cannot be altered: it is one for the whole cluster. Set the default of all brokers.`,
+      )
+    }
     try {
       const own = isForAll ? { ...config, ...layers.dynamicBroker } : { ...layers.dynamicDefault, ...config }
       // Alone first, so that a value is told that a stronger layer hides.

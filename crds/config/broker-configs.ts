@@ -22,6 +22,8 @@ import { TOPIC_CONFIGS } from './topic-configs.ts'
 export interface BrokerConfigDef extends ConfigDef {
   /** May it change while the broker runs, and for one broker alone? */
   readonly update: 'read-only' | 'per-broker' | 'cluster-wide'
+  /** The controllers decide by it too, so that one broker alone can't have another value while it runs. */
+  readonly isOfWholeCluster?: true
 }
 
 const topicDefault = (name: keyof typeof TOPIC_CONFIGS): Pick<BrokerConfigDef, 'documentation' | 'validator'> => {
@@ -255,6 +257,7 @@ export const BROKER_CONFIGS = {
     defaultValue: '1',
     importance: 'high',
     update: 'cluster-wide',
+    isOfWholeCluster: true,
     ...topicDefault('flush.messages'),
   },
   'log.flush.interval.ms': {
@@ -467,6 +470,7 @@ export const BROKER_CONFIGS = {
     defaultValue: '1',
     importance: 'high',
     update: 'cluster-wide',
+    isOfWholeCluster: true,
     ...topicDefault('min.insync.replicas'),
   },
   'num.partitions': {
@@ -620,6 +624,7 @@ export const BROKER_CONFIGS = {
     defaultValue: 'false',
     importance: 'high',
     update: 'cluster-wide',
+    isOfWholeCluster: true,
     ...topicDefault('unclean.leader.election.enable'),
   },
 } as const satisfies Record<string, BrokerConfigDef>

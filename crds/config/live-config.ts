@@ -1,5 +1,5 @@
 import type { Logger } from '../../common/logger.ts'
-import { brokerConfigDef, isBrokerConfigName, parseBrokerConfig } from './broker-configs.ts'
+import { brokerConfigDef, isBrokerConfigName, parseBrokerConfig, type BrokerConfigName } from './broker-configs.ts'
 import { ConfigError } from './config-def.ts'
 import { BrokerConfig, type BrokerConfigLayers } from './resolve.ts'
 
@@ -47,13 +47,13 @@ export class LiveConfig {
     this.#dynamic = { dynamicBroker, dynamicDefault }
     this.#current = new BrokerConfig({
       ...previous.layers,
-      dynamicBroker: this.#usable(dynamicBroker),
-      dynamicDefault: this.#usable(dynamicDefault),
+      dynamicBroker: this.#usable(dynamicBroker, false),
+      dynamicDefault: this.#usable(dynamicDefault, true),
     })
     for (const listener of this.#listeners) listener(this.#current, previous)
   }
 
-  #usable(layer: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  #usable(layer: Readonly<Record<string, string>>, isForAll: boolean): Readonly<Record<string, string>> {
     const usable: Record<string, string> = {}
     for (const [name, text] of Object.entries(layer)) {
       try {
@@ -63,12 +63,18 @@ export class LiveConfig {
         this.#logger.warn({ config: name, reason: error.message }, 'a dynamic config is ignored')
         continue
       }
-      if (isBrokerConfigName(name) && brokerConfigDef(name).update === 'read-only') {
-        this.#logger.warn({ config: name }, 'a dynamic config is ignored: it can only be set at the start')
-      } else usable[name] = text
+      const reason = isBrokerConfigName(name) ? refusalOf(name, isForAll) : undefined
+      if (reason === undefined) usable[name] = text
+      else this.#logger.warn({ config: name, reason }, 'a dynamic config is ignored')
     }
     return usable
   }
+}
+
+function refusalOf(name: BrokerConfigName, isForAll: boolean): string | undefined {
+  const { update, isOfWholeCluster = false } = brokerConfigDef(name)
+  if (update === 'read-only') return 'it can only be set at the start'
+  return !isForAll && isOfWholeCluster ? 'it can only be set for all brokers' : undefined
 }
 
 function sameTexts(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
