@@ -54,7 +54,6 @@ export class BrokerServer {
       maxFrameBytes: config.get('socket.request.max.bytes'),
       maxInFlightRequests: config.get('ottla.connection.max.requests'),
       throttleConnectionMs: (address) => broker.quotas.chargeConnection(address),
-      throttleConnectionMs: (address) => broker.quotas.chargeConnection(address),
       limits: () => ({
         maxConnections: broker.configs.current.get('max.connections'),
         maxConnectionsPerAddress: broker.configs.current.get('max.connections.per.ip'),
