@@ -179,9 +179,13 @@ export class Tab {
 
   /** Waits until an expression is true in the page. */
   async waitUntil(expression: string, timeoutMs = WAIT_TIMEOUT_MS): Promise<void> {
-    await waitFor(`${expression} in the page that shows\n${await this.text()}\n`, timeoutMs, async () =>
-      (await this.evaluate(`Boolean(${expression})`)) === true ? true : undefined,
-    )
+    try {
+      await waitFor(expression, timeoutMs, async () =>
+        (await this.evaluate(`Boolean(${expression})`)) === true ? true : undefined,
+      )
+    } catch (error) {
+      throw new Error(`not true in the page: ${expression}\nwhich shows\n${await this.text()}`, { cause: error })
+    }
   }
 
   /** What can be read in the page. */

@@ -3,7 +3,7 @@
  * that hostile contents stay text; that it loads nothing from elsewhere and nothing goes wrong in the console.
  */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { LongProcess } from '../lib/process.ts'
 import { requireProgram } from '../lib/requirements.ts'
 import { sleep } from '../lib/wait.ts'
 import type { Tab } from './chromium.ts'
@@ -282,25 +282,13 @@ describe('the page', () => {
     })
 
     describe('and a group', () => {
-      let consumer: ReturnType<typeof spawn>
+      let consumer: LongProcess
       before(() => {
-        const { bootstrap } = world().broker
-        const settings = [
-          '-X',
-          'client.id=web-test',
-          '-X',
-          'auto.offset.reset=earliest',
-          '-X',
-          'auto.commit.interval.ms=200',
-        ]
-        consumer = spawn('kcat', ['-b', bootstrap, ...settings, '-q', '-G', 'shipping', 'orders'], { stdio: 'ignore' })
+        const settings = ['client.id=web-test', 'auto.offset.reset=earliest', 'auto.commit.interval.ms=200']
+        const flags = settings.flatMap((setting) => ['-X', setting])
+        consumer = new LongProcess('kcat', ['-b', world().broker.bootstrap, ...flags, '-q', '-G', 'shipping', 'orders'])
       })
-      after(async () => {
-        if (consumer.exitCode !== null) return
-        const ended = new Promise((resolve) => consumer.once('exit', resolve))
-        consumer.kill('SIGTERM')
-        await ended
-      })
+      after(() => consumer.stop())
 
       it('shows it with its members and its lag', async () => {
         await open('#/groups')
@@ -319,9 +307,7 @@ describe('the page', () => {
       })
 
       it('shows how it falls behind once nobody consumes', async () => {
-        const ended = new Promise((resolve) => consumer.once('exit', resolve))
-        consumer.kill('SIGTERM')
-        await ended
+        await consumer.stop()
         await open('#/groups/shipping')
         await tab.waitForText('Empty')
         await tab.waitForText('No members')
