@@ -205,10 +205,11 @@ describe('local store', () => {
     const disk = new MemoryDisk({ folders: ['/data'] })
     const store = await open(disk)
     await topic(store, 'a')
-    assert.equal(store.failure, undefined)
+    const failure = (): string | undefined => store.failure?.message
+    assert.equal(failure(), undefined)
     disk.setFault((call) => (call.operation === 'datasync' ? 'EIO' : undefined))
     await fails('UnknownOutcome', topic(store, 'b'))
-    assert.match(store.failure?.message ?? '', /restart the process once its disk works again/)
+    assert.match(failure() ?? '', /restart the process once its disk works again/)
     disk.setFault(undefined)
     await fails('Unavailable', topic(store, 'c'))
     assert.deepEqual(
