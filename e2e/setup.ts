@@ -6,7 +6,7 @@ import { MissingRequirementError } from './lib/requirements.ts'
 try {
   await KafkaTools.open()
   await installClients()
-  console.log('ready for e2e:interop, e2e:crash and bench')
+  console.log('ready for e2e:interop, e2e:web, e2e:crash and bench')
 } catch (error) {
   if (!(error instanceof MissingRequirementError)) throw error
   console.error(`e2e:setup: ${error.message}`)

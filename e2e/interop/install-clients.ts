@@ -39,6 +39,7 @@ const pinnedNode = process.execPath
 /** What librdkafka inside @confluentinc/kafka-javascript is built against, beside the programs. */
 const debianPackages = [
   'kcat',
+  'chromium',
   'python3-confluent-kafka',
   'build-essential',
   'libcurl4-openssl-dev',

@@ -1,5 +1,5 @@
 /** `#/groups/ID`: one group: where it stands in each partition, and its members. */
-import { getJson } from './api.js'
+import { getGroup } from './api.js'
 import { h, replace, setText } from './dom.js'
 import { formatCount, formatTime } from './format.js'
 import { lagText, toneOfState } from './groups.js'
@@ -129,7 +129,7 @@ export function groupView({ path }) {
       memberTable.element,
       noMembers,
     ),
-    refresh: async (signal) => draw(await getJson(['groups', groupId], {}, signal)),
+    refresh: async (signal) => draw(await getGroup(groupId, signal)),
   }
 }
 

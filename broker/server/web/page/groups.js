@@ -1,5 +1,5 @@
 /** `#/groups`: the groups that this broker coordinates. */
-import { getList } from './api.js'
+import { getGroups } from './api.js'
 import { h, replace, setText } from './dom.js'
 import { formatCount } from './format.js'
 import { emptyState, filterBox, replaceAddress } from './parts.js'
@@ -99,10 +99,10 @@ export function groupsView({ params }) {
     filter,
     element: h('section', {}, h('div', { class: 'head' }, h('h1', {}, 'Groups'), count, filter), table.element, empty),
     refresh: async (signal) => {
-      const { items, total } = await getList('groups', MAX_GROUPS, signal)
-      state.loaded = items.length
+      const { groups, total } = await getGroups(MAX_GROUPS, signal)
+      state.loaded = groups.length
       state.total = total
-      table.update(items)
+      table.update(groups)
       drawCount()
     },
     escape: () => {

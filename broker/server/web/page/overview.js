@@ -1,5 +1,5 @@
 /** `#/`: the broker and its cluster at a glance. */
-import { getJson } from './api.js'
+import { getOverview } from './api.js'
 import { h, replace } from './dom.js'
 import { formatByteRate, formatBytes, formatCount, formatDuration } from './format.js'
 import { commandLine, emptyState, facts } from './parts.js'
@@ -83,7 +83,7 @@ export function overviewView() {
     page: 'overview',
     title: 'Overview',
     element,
-    refresh: async (signal) => draw(await getJson(['overview'], {}, signal)),
+    refresh: async (signal) => draw(await getOverview(signal)),
   }
 }
 

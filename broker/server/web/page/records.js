@@ -1,5 +1,5 @@
 /** The newest records of a topic, or those from an offset on. Contents are hostile: they are only ever text. */
-import { getJson, ApiFailure } from './api.js'
+import { ApiFailure, getRecords } from './api.js'
 import { h, replace } from './dom.js'
 import { formatBytes, formatCount, formatTime, formatUtc, hexDump, oneLine } from './format.js'
 import { jsonTokens } from './json.js'
@@ -84,6 +84,7 @@ export function recordsPanel(topicName, params) {
 
   /** @param {readonly RecordView[]} records @param {readonly string[]} said */
   const draw = (records, said) => {
+    /** @type {typeof rows} */
     const next = new Map()
     let position = body.firstElementChild
     for (const record of records) {
@@ -113,8 +114,8 @@ export function recordsPanel(topicName, params) {
       replace(paused, live.checked && isReading && hasLoaded && 'Paused while a record is open')
       if (hasLoaded && (!live.checked || isReading)) return
       try {
-        const { records, notes: said } = await getJson(
-          ['topics', topicName, 'records'],
+        const { records, notes: said } = await getRecords(
+          topicName,
           {
             limit: limit.value,
             ...(partition.value !== '' && { partition: partition.value }),
@@ -217,7 +218,7 @@ class RecordRow {
     const { partition, offset } = this.#record
     button.disabled = true
     try {
-      const { records } = await getJson(['topics', this.#topicName, 'records'], {
+      const { records } = await getRecords(this.#topicName, {
         partition,
         offset,
         limit: 1,

@@ -143,6 +143,7 @@ export class Table {
 
   #draw() {
     const rows = this.#shown.slice(0, this.#limit)
+    /** @type {Map<string, { row: HTMLTableRowElement, cells: HTMLElement[] }>} */
     const known = new Map()
     const focused = document.activeElement
     let position = this.#body.firstElementChild

@@ -1,5 +1,5 @@
 /** `#/topics/NAME`: one topic: its newest records, its partitions, its configuration. */
-import { getJson } from './api.js'
+import { getTopic } from './api.js'
 import { h, replace, setText } from './dom.js'
 import { formatBytes, formatCount } from './format.js'
 import { byteRate } from './overview.js'
@@ -73,7 +73,7 @@ export function topicView({ path, params }) {
       panel.element,
     ),
     refresh: async (signal) => {
-      const topic = await getJson(['topics', name], {}, signal)
+      const topic = await getTopic(name, {}, signal)
       draw(topic)
       await panel.refresh(topic, signal)
     },
@@ -178,7 +178,7 @@ function partitionsPanel(name) {
     refresh: async (topic, signal) => {
       const partitions = [...topic.partitions]
       for (let next = topic.nextPartition; next !== null;) {
-        const more = await getJson(['topics', name], { fromPartition: next }, signal)
+        const more = await getTopic(name, { fromPartition: next }, signal)
         partitions.push(...more.partitions)
         next = more.nextPartition
       }

@@ -1,5 +1,5 @@
 /** `#/topics`: all topics. */
-import { getJson, getList } from './api.js'
+import { getOverview, getTopics } from './api.js'
 import { h, replace, setText } from './dom.js'
 import { formatBytes, formatCount } from './format.js'
 import { byteRate, noTopicsYet } from './overview.js'
@@ -115,15 +115,15 @@ export function topicsView({ params }) {
     filter,
     element: h('section', {}, h('div', { class: 'head' }, h('h1', {}, 'Topics'), count, filter), table.element, empty),
     refresh: async (signal) => {
-      const { items, total, monotonicMs } = await getList('topics', MAX_TOPICS, signal)
+      const { topics, total, monotonicMs } = await getTopics(MAX_TOPICS, signal)
       rates.add(
         monotonicMs,
-        items.map((/** @type {Topic} */ topic) => [topic.name, { in: topic.bytesIn, out: topic.bytesOut }]),
+        topics.map((topic) => [topic.name, { in: topic.bytesIn, out: topic.bytesOut }]),
       )
-      state.topics = items
+      state.topics = topics
       state.total = total
-      table.update(items)
-      replace(empty, total === 0 && noTopicsYet(await getJson(['overview'], {}, signal)))
+      table.update(topics)
+      replace(empty, total === 0 && noTopicsYet(await getOverview(signal)))
       drawCount()
     },
     escape: () => {
