@@ -22,6 +22,7 @@ export const checkpointFiles = {
   recoveryPoint: 'recovery-point-offset-checkpoint',
   logStartOffset: 'log-start-offset-checkpoint',
   highWatermark: 'replication-offset-checkpoint',
+  cleanerCheckpoint: 'cleaner-offset-checkpoint',
 } as const
 
 export interface DataDirIdentity {

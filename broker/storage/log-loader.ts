@@ -10,6 +10,7 @@ import * as recordBatch from '../protocol/records/record-batch.ts'
 import { ProducerStateManager, type ProducerStateManagerOptions } from './producer-state-manager.ts'
 import { replayProducers } from './replay-producers.ts'
 import { scanSegment } from './segment-scan.ts'
+import { recoverSwaps } from './log-cleaner/segment-swap.ts'
 import type { OffsetRange } from './log-parts.ts'
 import { UnifiedLog, type UnifiedLogDependencies } from './unified-log.ts'
 
@@ -29,6 +30,8 @@ export interface LoadInput {
   readonly recoveryPoint: number
   readonly logStartOffset: number
   readonly highWatermark: number
+  /** The log was compacted up to here; undefined: never. */
+  readonly cleanerCheckpoint?: number | undefined
   readonly producerIdExpirationMs: number
 }
 
@@ -40,7 +43,13 @@ export class NoLogError extends Error {
 export async function loadLog(input: LoadInput, dependencies: UnifiedLogDependencies): Promise<UnifiedLog> {
   const { folder, topicName, partitionIndex, config } = input
   const { disk } = dependencies.pool
-  const entries = await disk.list(folder)
+  let entries = await disk.list(folder)
+  const hasSwapped = await recoverSwaps(
+    disk,
+    folder,
+    entries.map((entry) => entry.name),
+  )
+  if (hasSwapped) entries = await disk.list(folder)
   const topicId = await readTopicId(input, dependencies)
   const names = new Set(entries.map((entry) => entry.name))
   await removeLeftovers(folder, entries, names, dependencies)
@@ -79,6 +88,7 @@ export async function loadLog(input: LoadInput, dependencies: UnifiedLogDependen
       logEndOffset,
       highWatermark: input.highWatermark,
       recoveryPoint: Math.min(trustedEnd, logEndOffset),
+      cleanerCheckpoint: input.cleanerCheckpoint,
       // The process that ended may have made a segment file and not got to the sync of the folder.
       isFolderSynced: clean !== undefined,
       lostBelowRecoveryPoint,
@@ -118,6 +128,7 @@ export async function newLog(
       logEndOffset: 0,
       highWatermark: 0,
       recoveryPoint: 0,
+      cleanerCheckpoint: undefined,
       isFolderSynced: true,
       lostBelowRecoveryPoint: undefined,
     },
@@ -220,8 +231,8 @@ async function recover(
     indexIntervalBytes: input.config.indexIntervalBytes,
     epochs,
     rewriteInPlaceBytes: dependencies.rewriteInPlaceBytes,
-    // Compaction leaves gaps on purpose.
-    mayHaveGaps: input.config.cleanupPolicy.compact,
+    // Compaction leaves gaps on purpose; the topic's policy may have changed since.
+    mayHaveGaps: input.config.cleanupPolicy.compact || input.cleanerCheckpoint !== undefined,
     logger,
   })
 }

@@ -5,6 +5,8 @@ import type { Logger } from '../../common/logger.ts'
 import type { Random } from '../../common/random.ts'
 import type { Timers } from '../../common/timers.ts'
 import type { LogConfig } from './log-config.ts'
+import type { CleanerConfig } from './log-cleaner/cleaner-config.ts'
+import type { KernelHost } from './log-cleaner/kernel-host.ts'
 import type { LogListener } from './unified-log.ts'
 
 export interface LogManagerDependencies {
@@ -45,6 +47,19 @@ export interface LogManagerOptions {
   readonly maxOpenFiles?: number
   /** Size of the memory blocks that records live in. */
   readonly blockBytes?: number
+  /** The configuration of the log cleaner at the moment; default: Kafka's defaults with less memory. */
+  readonly cleanerConfig?: () => CleanerConfig
+  /** Where the heavy work of the log cleaner runs; default: a thread, which lives only while there is work. */
+  readonly cleanerKernel?: KernelHost
+}
+
+export const defaultCleanerConfig: CleanerConfig = {
+  isEnabled: true,
+  dedupeBufferBytes: 64 * 1024 * 1024,
+  maxLoad: 0.9,
+  ioBufferBytes: 512 * 1024,
+  maxBytesPerSecond: Infinity,
+  backoffMs: 15_000,
 }
 
 export interface LogManagerListener extends LogListener {

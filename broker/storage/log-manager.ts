@@ -21,6 +21,7 @@ import { checkpointFiles, LogDir, parseLogFolderName, type OffsetCheckpoint } fr
 import { folderSuffixOf, makeLogFolder, passingFolderName, type FolderSuffix } from './log-folders.ts'
 import { loadLog, newLog, NoLogError } from './log-loader.ts'
 import {
+  defaultCleanerConfig,
   settingsOf,
   type LogManagerDependencies,
   type LogManagerListener,
@@ -28,6 +29,8 @@ import {
   type LogManagerSettings,
 } from './log-manager-options.ts'
 import type { UnifiedLogDependencies } from './unified-log.ts'
+import { LogCleaner, type CleanerStats } from './log-cleaner/log-cleaner.ts'
+import { WorkerKernel } from './log-cleaner/worker-kernel.ts'
 import { LogTasks } from './log-tasks.ts'
 import { RecordArena } from './record-arena.ts'
 import { TailCache } from './tail-cache.ts'
@@ -42,6 +45,8 @@ interface CheckpointedOffsets {
   readonly recoveryPoint: number
   readonly logStartOffset: number
   readonly highWatermark: number
+  /** undefined: the log was never compacted. */
+  readonly cleanerCheckpoint: number | undefined
 }
 
 /** A log that could not be opened. Its offsets stay in the checkpoints as they were found. */
@@ -62,12 +67,14 @@ export class LogManager {
   /** Logs that are there and could not be opened, by `topic-partition`. */
   readonly #failedLogs = new Map<string, FailedLog>()
   readonly #tasks: LogTasks
+  readonly #cleaner: LogCleaner
   readonly #logDependencies: UnifiedLogDependencies
   readonly #pool: FilePool
   readonly #folderSync: Coalesced
   readonly #recoveryPoints: Coalesced
   readonly #logStartOffsets: Coalesced
   readonly #highWatermarks: Coalesced
+  readonly #cleanerCheckpoints: Coalesced
   #dir: LogDir | undefined
   #failure: Error | undefined
   #isBelowFloor = false
@@ -84,6 +91,24 @@ export class LogManager {
     this.#recoveryPoints = new Coalesced(() => this.#writeCheckpoint('recoveryPoint'))
     this.#logStartOffsets = new Coalesced(() => this.#writeCheckpoint('logStartOffset'))
     this.#highWatermarks = new Coalesced(() => this.#writeCheckpoint('highWatermark'))
+    this.#cleanerCheckpoints = new Coalesced(() => this.#writeCheckpoint('cleanerCheckpoint'))
+    this.#cleaner = new LogCleaner(
+      {
+        logs: () => this.#logs.values(),
+        holds: (log) => this.#logs.get(log.topicPartition) === log,
+        isServing: () => this.#state === 'open' && this.#failure === undefined,
+        persistCheckpoints: () => this.#cleanerCheckpoints.run(),
+      },
+      {
+        pool: this.#pool,
+        kernel: options.cleanerKernel ?? new WorkerKernel(),
+        clock,
+        timers,
+        random,
+        logger,
+        config: options.cleanerConfig ?? (() => defaultCleanerConfig),
+      },
+    )
     this.#tasks = new LogTasks(
       {
         isServing: () => this.#state === 'open' && this.#failure === undefined,
@@ -157,6 +182,11 @@ export class LogManager {
   /** Segment files that are open. */
   get openFileCount(): number {
     return this.#pool.openCount
+  }
+
+  /** What the log cleaner has done and has to do. */
+  get cleanerStats(): CleanerStats {
+    return this.#cleaner.stats
   }
 
   get logCount(): number {
@@ -248,6 +278,7 @@ export class LogManager {
     if (this.#state !== 'open') return
     this.#state = 'closed'
     this.#tasks.stop()
+    await this.#cleaner.stop()
     await Promise.allSettled(this.#changing.values())
     const dir = this.#openDir
     try {
@@ -274,6 +305,11 @@ export class LogManager {
     await this.#tasks.applyRetention()
   }
 
+  /** Compacts the logs that are due: what the log cleaner does now and then. */
+  async compact(): Promise<void> {
+    await this.#cleaner.run()
+  }
+
   /** Checkpoints all logs that changed. */
   async checkpointAll(): Promise<void> {
     await this.#tasks.checkpointAll()
@@ -289,6 +325,7 @@ export class LogManager {
     const recoveryPoints = await dir.readCheckpoint(checkpointFiles.recoveryPoint)
     const logStartOffsets = await dir.readCheckpoint(checkpointFiles.logStartOffset)
     const highWatermarks = await dir.readCheckpoint(checkpointFiles.highWatermark)
+    const cleanerCheckpoints = await dir.readCheckpoint(checkpointFiles.cleanerCheckpoint)
     const offsetOf = (offsets: OffsetCheckpoint, name: string): number => offsets.get(name) ?? 0
     const names = (await disk.list(dir.folder)).filter((entry) => entry.isFolder).map((entry) => entry.name)
     await forEachConcurrently(names, CONCURRENT_LOADS, async (name) => {
@@ -300,6 +337,7 @@ export class LogManager {
           recoveryPoint: offsetOf(recoveryPoints, name),
           logStartOffset: offsetOf(logStartOffsets, name),
           highWatermark: offsetOf(highWatermarks, name),
+          cleanerCheckpoint: cleanerCheckpoints.get(name),
         })
       }
     })
@@ -351,12 +389,14 @@ export class LogManager {
       const log = this.#logs.get(key)
       if (log === undefined) return undefined
       this.#logs.delete(key)
+      await this.#cleaner.abort(log)
       await log.abandon()
       const folder = `${this.#options.folder}/${passingFolderName(key, log.topicId, suffix)}`
       // The checkpoints forget the log first: one that is made anew under this name must not get its offsets.
       await this.#recoveryPoints.run()
       await this.#logStartOffsets.run()
       await this.#highWatermarks.run()
+      if (log.cleanerCheckpoint !== undefined) await this.#cleanerCheckpoints.run()
       await this.#dependencies.disk.rename(log.folder, folder)
       await this.#folderSync.run()
       return folder
@@ -382,8 +422,10 @@ export class LogManager {
   async #writeCheckpoint(what: keyof CheckpointedOffsets): Promise<void> {
     if (this.#state === 'new') return
     const offsets: [string, number][] = []
-    for (const [key, log] of this.#logs) offsets.push([key, log[what]])
-    for (const [key, log] of this.#failedLogs) offsets.push([key, log[what]])
+    for (const [key, log] of [...this.#logs, ...this.#failedLogs]) {
+      const offset = log[what]
+      if (offset !== undefined) offsets.push([key, offset])
+    }
     await this.#openDir.writeCheckpoint(checkpointFiles[what], offsets)
   }
 
@@ -407,6 +449,7 @@ export class LogManager {
     tasks.every(highWatermarkIntervalMs, () => this.#highWatermarks.run())
     tasks.every(flushCheckIntervalMs, () => tasks.flushByAge())
     tasks.every(freeSpaceCheckIntervalMs, () => this.#checkSpace())
+    this.#cleaner.start()
   }
 
   async #checkSpace(): Promise<void> {

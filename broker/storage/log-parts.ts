@@ -56,6 +56,8 @@ export interface LogState extends LogParts {
   readonly logEndOffset: number
   readonly highWatermark: number
   readonly recoveryPoint: number
+  /** The log was compacted up to here; undefined: never. */
+  readonly cleanerCheckpoint: number | undefined
   /** Whether all files are known to be in the folder durably. */
   readonly isFolderSynced: boolean
   readonly lostBelowRecoveryPoint: OffsetRange | undefined

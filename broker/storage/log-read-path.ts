@@ -69,6 +69,11 @@ export class LogReadPath {
     this.#tail.truncateTo(offset)
   }
 
+  /** What lies below `offset` was compacted: memory holds records that the log no longer has. */
+  compactedBefore(offset: number): void {
+    this.#tail.dropBefore(offset)
+  }
+
   truncationEnds(): void {
     this.#reader.forgetHints()
     this.#changes++

@@ -175,6 +175,11 @@ export class LogReader {
 
   /** The segment ends before the offset: it is the first one of the next segment, or was compacted away. */
   #goOn(segment: LogSegment, options: DiskReadOptions, done: DiskReadDone): void {
+    if (segment.file.isDropped) {
+      // Replaced by a longer one meanwhile: what follows it in the log is not what followed this one.
+      done(new DroppedFileError(segment.file.path), undefined, options.startOffset)
+      return
+    }
     const next = this.#segments.next(segment)
     if (next === undefined) done(null, undefined, options.startOffset)
     else this.#readAt(next, 0, options, 0, undefined, done)

@@ -13,7 +13,7 @@ import { invariant } from '../../common/invariant.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 import { datasync, fileOf, writeFully } from './disk-calls.ts'
 import type { FilePool, PooledFile } from './file-pool.ts'
-import { PooledFile as Pooled } from './file-pool.ts'
+import { DroppedFileError, PooledFile as Pooled } from './file-pool.ts'
 import { OffsetIndex } from './offset-index.ts'
 import { scanSegment, type ScanResult } from './segment-scan.ts'
 import { TimeIndex } from './time-index.ts'
@@ -252,6 +252,12 @@ export class LogSegment {
     return isNew
   }
 
+  /** The files hold what is in memory: whoever made the segment has written them. */
+  noteIndexFilesWritten(): void {
+    this.#persistedOffsetIndexBytes = this.#indexes?.offsetIndex.sizeBytes ?? 0
+    this.#persistedTimeIndexBytes = this.#indexes?.timeIndex.sizeBytes ?? 0
+  }
+
   /** Builds the indexes of a segment that grows no more anew from its batches. */
   async rebuildIndexes(indexIntervalBytes: number): Promise<SegmentIndexes> {
     this.#loading ??= this.#rebuild(indexIntervalBytes).finally(() => {
@@ -327,6 +333,7 @@ export class LogSegment {
 
   async #load(indexIntervalBytes: number): Promise<SegmentIndexes> {
     const indexes = await this.#readIndexFiles()
+    this.#expectOwnFiles()
     // A missing index only makes reads slow; it is worth a scan where there is much to search.
     const isMissing = indexes.offsetIndex.entryCount === 0 && this.writtenBytes > 16 * indexIntervalBytes
     const lacksTime = indexes.timeIndex.entryCount === 0 && this.writtenBytes > 0
@@ -350,8 +357,16 @@ export class LogSegment {
       this.noteBatch(buffer, position, filePosition, indexIntervalBytes)
       return true
     })
+    this.#expectOwnFiles()
     this.seal()
     return indexes
+  }
+
+  /** What was read by name may be of the segment that compaction has put in the place of this one. */
+  #expectOwnFiles(): void {
+    if (!this.file.isDropped) return
+    this.#indexes = undefined
+    throw new DroppedFileError(this.file.path)
   }
 
   /** What the files hold, or empty indexes if they hold nonsense. */

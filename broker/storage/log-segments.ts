@@ -75,6 +75,20 @@ export class LogSegments {
     return removed
   }
 
+  /** Whether these are segments of the log, one after the other, none of them active. */
+  hasInactiveRun(run: readonly LogSegment[]): boolean {
+    const first = this.#segments.findIndex((segment) => segment === run[0])
+    const isRun = first >= 0 && run.every((segment, i) => this.#segments[first + i] === segment)
+    return isRun && first + run.length < this.#segments.length
+  }
+
+  /** Puts one segment in the place of a run of others; see {@link hasInactiveRun}. */
+  replaceRun(run: readonly LogSegment[], segment: LogSegment): void {
+    invariant(this.hasInactiveRun(run), 'what is replaced is there, and is not active')
+    const first = this.#segments.findIndex((each) => each === run[0])
+    this.#segments = [...this.#segments.slice(0, first), segment, ...this.#segments.slice(first + run.length)]
+  }
+
   replaceAll(segment: LogSegment): void {
     this.#segments = [segment]
   }

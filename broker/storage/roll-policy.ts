@@ -7,7 +7,7 @@ import type { LogSegment } from './log-segment.ts'
 export class RollPolicy {
   readonly #random: Random
   #config: LogConfig
-  /** Age at which the active segment is rolled: `segment.ms` less its jitter. */
+  /** Age at which the active segment is rolled: `segment.ms`, or `max.compaction.lag.ms`, less its jitter. */
   #rollAfterMs: number
 
   constructor(config: LogConfig, random: Random) {
@@ -18,7 +18,7 @@ export class RollPolicy {
 
   updateConfig(config: LogConfig): void {
     const isChanged =
-      config.segmentMs !== this.#config.segmentMs || config.segmentJitterMs !== this.#config.segmentJitterMs
+      maxSegmentMs(config) !== maxSegmentMs(this.#config) || config.segmentJitterMs !== this.#config.segmentJitterMs
     this.#config = config
     if (isChanged) this.#rollAfterMs = this.#drawRollAge()
   }
@@ -64,7 +64,13 @@ export class RollPolicy {
   }
 
   #drawRollAge(): number {
-    const jitterMs = Math.min(this.#config.segmentJitterMs, this.#config.segmentMs)
-    return this.#config.segmentMs - Math.floor(this.#random.next() * jitterMs)
+    const ageMs = maxSegmentMs(this.#config)
+    const jitterMs = Math.min(this.#config.segmentJitterMs, ageMs)
+    return ageMs - Math.floor(this.#random.next() * jitterMs)
   }
+}
+
+/** Compaction leaves the active segment alone, so records that may wait for it only so long must not stay there longer. */
+function maxSegmentMs({ segmentMs, maxCompactionLagMs, cleanupPolicy }: LogConfig): number {
+  return cleanupPolicy.compact && maxCompactionLagMs > 0 ? Math.min(segmentMs, maxCompactionLagMs) : segmentMs
 }

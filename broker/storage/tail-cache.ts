@@ -170,6 +170,11 @@ export class LogTail {
     }
   }
 
+  /** Removes the appends that end at or before `offset`: compaction has changed what is there. */
+  dropBefore(offset: number): void {
+    while ((this.#appends[this.#head]?.nextOffset ?? Infinity) <= offset) this.removeOldest()
+  }
+
   clear(): void {
     for (let i = this.#head; i < this.#appends.length; i++) {
       const append = this.#appends[i]

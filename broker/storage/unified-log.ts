@@ -10,6 +10,7 @@
  * - `flushedOffset`: what counts as durable under the flush policy; with `flush.messages=1` what was really fsynced, else
  *   the log end offset.
  * - `highWatermark`: moved by the owner, clamped to the log; goes back only by truncation.
+ * - `cleanerCheckpoint`: compaction has seen what is below. Moved by the cleaner, lowered by truncation.
  * - `recoveryPoint`: everything before it is durable, with its index entries, epochs and a snapshot of the producer state,
  *   so that after an unclean stop only what follows is checked. It is lowered, durably, before a truncation begins.
  *
@@ -18,13 +19,18 @@
  * whole log waits for `file.delete.delay.ms` (see `LogManager`).
  *
  * At the same time may run: appends (synchronous), one write, one flush, any number of reads, and one maintenance task
- * (checkpoint, truncation, retention, close), which are queued. Truncation refuses appends and waits for write and flush.
+ * (checkpoint, truncation, retention, swap of compacted segments, close), which are queued. Truncation refuses appends and
+ * waits for write and flush. Compaction reads segments and makes their replacements beside all that; the swap finds out
+ * whether they are still what was compacted.
  */
 import { isNoSpace } from '../../common/disk.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 import { appendFailure, appendFailureOf, appendInfoOf } from './append-outcome.ts'
 import { LogCheckpointer } from './log-checkpointer.ts'
+import type { LastRecord } from './log-cleaner/batch-filter.ts'
+import type { CleanedSegment } from './log-cleaner/cleaned-segment.ts'
+import { decideSwap, finishSwap, prepareSwap } from './log-cleaner/segment-swap.ts'
 import type { LogConfig } from './log-config.ts'
 import type { LogDependencies, LogHost, LogParts, LogState, OffsetRange } from './log-parts.ts'
 import { LogReadPath } from './log-read-path.ts'
@@ -84,6 +90,8 @@ export class UnifiedLog {
   #nextOffset: number
   #highWatermark: number
   #sizeBytes: number
+  #cleanerCheckpoint: number | undefined
+  #cutCount = 0
   #isCheckpointDue = false
   #unflushedSinceMs = 0
   #state: 'open' | 'truncating' | 'closed' = 'open'
@@ -102,6 +110,7 @@ export class UnifiedLog {
     this.#config = state.config
     this.#logStartOffset = state.logStartOffset
     this.#nextOffset = state.logEndOffset
+    this.#cleanerCheckpoint = state.cleanerCheckpoint
     this.#highWatermark = Math.min(Math.max(state.highWatermark, state.logStartOffset), state.logEndOffset)
     this.#sizeBytes = segments.sizeBytes
     this.#rolls = new RollPolicy(state.config, dependencies.random)
@@ -168,6 +177,16 @@ export class UnifiedLog {
   /** What lies below needs no check after an unclean stop. */
   get recoveryPoint(): number {
     return this.#checkpointer.recoveryPoint
+  }
+
+  /** Compaction has seen what is below; undefined: it never saw this log. */
+  get cleanerCheckpoint(): number | undefined {
+    return this.#cleanerCheckpoint
+  }
+
+  /** How often the log was truncated. */
+  get cutCount(): number {
+    return this.#cutCount
   }
 
   /** Bytes of all segments. */
@@ -419,6 +438,69 @@ export class UnifiedLog {
     })
   }
 
+  /** The segments, ascending, the active one last: a copy, for compaction. */
+  segments(): LogSegment[] {
+    return [...this.#parts.segments.all()]
+  }
+
+  /** The last entry of each known producer: compaction keeps the batches from which a restart learns it. */
+  lastRecordsOfProducers(): LastRecord[] {
+    const lastRecords: LastRecord[] = []
+    for (const { producerId, producerEpoch, lastDataOffset } of this.#parts.producers.activeProducers()) {
+      lastRecords.push({ producerId, producerEpoch, lastDataOffset })
+    }
+    return lastRecords
+  }
+
+  /** Begins a new segment if the active one has the age for it, so that compaction may have what is in it. */
+  async rollIfOld(): Promise<void> {
+    await this.#exclusive(() => {
+      const isOpen = this.#state === 'open' && this.#writer.failure === undefined
+      if (isOpen && this.#rolls.isOldEnough(this.#parts.segments.active, this.#dependencies.clock.wallMs()))
+        this.#roll()
+      return Promise.resolve()
+    })
+  }
+
+  /**
+   * Puts a compacted segment in the place of those that it was made from, durably. Readers that are at one of the old ones
+   * read on in its file. `cutCount`: as it was when the first of them was read. Returns false, and nothing has changed, if
+   * they are not what they were: removed or cut meanwhile, or the log is closed or not to be compacted any more.
+   */
+  async replaceSegments(replaced: readonly LogSegment[], cleaned: CleanedSegment, cutCount: number): Promise<boolean> {
+    return await this.#exclusive(async () => {
+      const { folder, segments, producers } = this.#parts
+      const { disk } = this.#dependencies.pool
+      const { segment } = cleaned
+      const isCurrent = this.#state !== 'closed' && this.#cutCount === cutCount && segments.hasInactiveRun(replaced)
+      if (!isCurrent || this.#writer.failure !== undefined || !this.#config.cleanupPolicy.compact) return false
+      await prepareSwap(disk, folder, segment.baseOffset)
+      try {
+        await decideSwap(disk, folder, segment.baseOffset)
+        cleaned.takeOver()
+        segments.replaceRun(replaced, segment)
+        this.#reads.compactedBefore(segments.next(segment)?.baseOffset ?? segment.baseOffset)
+        this.#sizeBytes = segments.sizeBytes
+        await Promise.all(replaced.map((old) => old.file.drop()))
+        const baseOffsets = replaced.map((old) => old.baseOffset)
+        await finishSwap(disk, folder, segment.baseOffset, baseOffsets)
+        segment.file.unpin()
+        for (const old of baseOffsets) if (old !== segment.baseOffset) await producers.deleteSnapshot(old)
+        this.#reads.noteIndexUse(segment)
+      } catch (error) {
+        // A start ends the swap, or finds that it never began; until then nobody knows.
+        this.#writer.fail(asError(error))
+        throw error
+      }
+      return true
+    })
+  }
+
+  /** Compaction has seen what is below `offset`. */
+  noteCleaned(offset: number): void {
+    this.#cleanerCheckpoint = Math.min(offset, this.#writer.logEndOffset)
+  }
+
   updateConfig(config: LogConfig): void {
     this.#rolls.updateConfig(config)
     this.#config = config
@@ -560,6 +642,7 @@ export class UnifiedLog {
   async #whileTruncating(offset: number, truncate: () => Promise<void>): Promise<void> {
     if (this.#state === 'closed') throw new Error(`the log of ${this.topicPartition} is closed`)
     this.#state = 'truncating'
+    this.#cutCount++
     this.#reads.truncationBegins()
     try {
       await this.#writer.hold()
@@ -599,6 +682,7 @@ export class UnifiedLog {
 
   #endAt(offset: number): void {
     this.#nextOffset = offset
+    if (this.#cleanerCheckpoint !== undefined) this.#cleanerCheckpoint = Math.min(this.#cleanerCheckpoint, offset)
     this.#highWatermark = Math.min(this.#highWatermark, offset)
     this.#checkpointer.lowerTo(offset)
     this.#logStartOffset = Math.min(this.#logStartOffset, offset)
