@@ -65,10 +65,15 @@ export function findClients(): InstalledClients {
   return { npmFolder, node: pinnedNode, nativeNode: nodeWithHeaders().node, python, kcat }
 }
 
+/** Installs those of the Debian packages that are missing. */
+export async function installPackages(names: readonly string[]): Promise<void> {
+  const missing = names.filter((name) => !isInstalled(name))
+  if (missing.length > 0) await installDebianPackages(missing)
+}
+
 /** Installs what is missing. */
 export async function installClients(): Promise<void> {
-  const missing = debianPackages.filter((name) => !isInstalled(name))
-  if (missing.length > 0) await installDebianPackages(missing)
+  await installPackages(debianPackages)
   const folder = npmClientsFolder()
   if (existsSync(join(folder, '.complete'))) return
   const part = `${folder}.part-${process.pid}`

@@ -25,6 +25,11 @@ interface Message {
   readonly error?: { readonly message: string }
 }
 
+/** The name of a Chromium on the PATH that runs; undefined if there is none. */
+export function findChromium(): string | undefined {
+  return PROGRAMS.find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0)
+}
+
 export class Chromium {
   readonly #process: ChildProcess
   readonly #folder: string
@@ -41,7 +46,7 @@ export class Chromium {
   }
 
   static async start(): Promise<Chromium> {
-    const program = PROGRAMS.find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0)
+    const program = findChromium()
     if (program === undefined) {
       throw new MissingRequirementError(
         'chromium is missing: run `npm run e2e:setup` as root, or install the Debian package chromium (see e2e/README.md)',
