@@ -9,13 +9,18 @@ import { compileJavaPrograms, installKafka } from './install.ts'
 /** Short names as in Kafka's `bin` folder, and the suites' own programs. */
 const toolClasses = {
   'kafka-broker-api-versions': 'org.apache.kafka.tools.BrokerApiVersionsCommand',
+  'kafka-client-metrics': 'org.apache.kafka.tools.ClientMetricsCommand',
   'kafka-configs': 'kafka.admin.ConfigCommand',
   'kafka-console-consumer': 'org.apache.kafka.tools.consumer.ConsoleConsumer',
   'kafka-console-producer': 'org.apache.kafka.tools.ConsoleProducer',
+  'kafka-delete-records': 'org.apache.kafka.tools.DeleteRecordsCommand',
   'kafka-dump-log': 'org.apache.kafka.tools.DumpLogSegments',
   'kafka-e2e-latency': 'org.apache.kafka.tools.EndToEndLatency',
   'kafka-get-offsets': 'org.apache.kafka.tools.GetOffsetShell',
+  'kafka-leader-election': 'org.apache.kafka.tools.LeaderElectionCommand',
+  'kafka-log-dirs': 'org.apache.kafka.tools.LogDirsCommand',
   'kafka-producer-perf-test': 'org.apache.kafka.tools.ProducerPerformance',
+  'kafka-reassign-partitions': 'org.apache.kafka.tools.reassign.ReassignPartitionsCommand',
   'kafka-storage': 'kafka.tools.StorageTool',
   'kafka-topics': 'org.apache.kafka.tools.TopicCommand',
   'kafka-verifiable-producer': 'org.apache.kafka.tools.VerifiableProducer',
