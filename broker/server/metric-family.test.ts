@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { familiesText, labelText, type MetricFamily } from './metric-family.ts'
+import { familiesText, labelsOf, labelText, type MetricFamily } from './metric-family.ts'
 
 interface Row {
   readonly labels: string
@@ -16,7 +16,7 @@ describe('the text of metrics', () => {
       { labels: labelText({ topic: 'c' }), value: 0 },
     ]
     assert.equal(
-      [...familiesText([FAMILY], rows)].join(''),
+      [...familiesText([FAMILY], rows, labelsOf)].join(''),
       '# HELP m What it is\n# TYPE m gauge\nm{topic="a",partition="0"} 1.5\nm{topic="c"} 0\n',
     )
   })
@@ -28,7 +28,7 @@ describe('the text of metrics', () => {
 
   it('comes in pieces', () => {
     const rows = Array.from({ length: 10_000 }, (_, i) => ({ labels: `i="${i}"`, value: i }))
-    const pieces = [...familiesText([FAMILY], rows)]
+    const pieces = [...familiesText([FAMILY], rows, labelsOf)]
     assert.ok(pieces.length > 4)
     assert.equal(pieces.join('').split('\n').length, 10_000 + 3)
   })

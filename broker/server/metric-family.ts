@@ -12,11 +12,12 @@ export interface MetricFamily<Row> {
   readonly value: (row: Row) => number | undefined
 }
 
-/** Rows that share families. */
+/** A row that brings its labels, as {@link labelText} made them. */
 export interface LabelledRow {
-  /** As {@link labelText} made it. */
   readonly labels: string
 }
+
+export const labelsOf = ({ labels }: LabelledRow): string => labels
 
 /** Lines per chunk: well under a millisecond's work. */
 const LINES_PER_CHUNK = 2000
@@ -32,10 +33,14 @@ function escapeLabelValue(value: string): string {
   return /[\\"\n]/.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n') : value
 }
 
-/** The text of some families over the same rows, in chunks that the caller may spread over time. */
-export function* familiesText<Row extends LabelledRow>(
+/**
+ * The text of some families over the same rows, in chunks that the caller may spread over time. `labelsOf` gives what
+ * {@link labelText} made.
+ */
+export function* familiesText<Row>(
   families: readonly MetricFamily<Row>[],
   rows: readonly Row[],
+  labelsOf: (row: Row) => string,
 ): Generator<string, void> {
   for (const { name, type, help, value } of families) {
     let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
@@ -43,7 +48,7 @@ export function* familiesText<Row extends LabelledRow>(
     for (const row of rows) {
       const sample = value(row)
       if (sample === undefined) continue
-      text += `${name}{${row.labels}} ${sample}\n`
+      text += `${name}{${labelsOf(row)}} ${sample}\n`
       if (++lines % LINES_PER_CHUNK === 0) {
         yield text
         text = ''

@@ -9,7 +9,7 @@ import { NO_LEADER, type PartitionEntry } from '../../crds/partition-slice.ts'
 import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import type { PartitionStats } from '../replication/partition.ts'
 import type { ReplicaManager } from '../replication/replica-manager.ts'
-import { familiesText, labelText, type LabelledRow, type MetricFamily } from './metric-family.ts'
+import { familiesText, labelsOf, labelText, type LabelledRow, type MetricFamily } from './metric-family.ts'
 
 /** A replica of this broker. */
 interface ReplicaRow extends LabelledRow {
@@ -80,10 +80,10 @@ function* textOf(
   partitions: readonly ClusterRow[],
   sizes: readonly TopicSizeRow[],
 ): Generator<string, void> {
-  yield* familiesText(TOPIC_FAMILIES, topics)
-  yield* familiesText(REPLICA_FAMILIES, replicas)
-  yield* familiesText(TOPIC_SIZE_FAMILIES, sizes)
-  yield* familiesText(CLUSTER_FAMILIES, partitions)
+  yield* familiesText(TOPIC_FAMILIES, topics, labelsOf)
+  yield* familiesText(REPLICA_FAMILIES, replicas, labelsOf)
+  yield* familiesText(TOPIC_SIZE_FAMILIES, sizes, labelsOf)
+  yield* familiesText(CLUSTER_FAMILIES, partitions, labelsOf)
 }
 
 function addStats(sum: TopicRow | undefined, topicName: string, stats: Readonly<PartitionStats>): TopicRow {

@@ -2,7 +2,7 @@
  * Metrics of the clients that quotas apply to: what each may use, what it used in the last seconds, and how much it was
  * throttled. Bytes a second for byte rates, percent of the event loop for request time, partitions a second for mutations.
  */
-import { familiesText, labelText, type LabelledRow, type MetricFamily } from '../metric-family.ts'
+import { familiesText, labelsOf, labelText, type LabelledRow, type MetricFamily } from '../metric-family.ts'
 import type { ClientQuotas, QuotaUse } from './client-quotas.ts'
 
 type Row = LabelledRow & Pick<QuotaUse, 'limit' | 'rate' | 'throttledCount' | 'throttledMs'>
@@ -30,5 +30,5 @@ export function quotaMetrics(quotas: ClientQuotas): Iterable<string> {
   for (const { quota, user, clientId, ...use } of quotas.uses()) {
     rows.push({ ...use, labels: labelText({ quota, user, client_id: clientId }) })
   }
-  return rows.length === 0 ? [] : familiesText(FAMILIES, rows)
+  return rows.length === 0 ? [] : familiesText(FAMILIES, rows, labelsOf)
 }
