@@ -9,6 +9,7 @@ import { NO_GROUPS } from '../coordinator/group/group-view.ts'
 import { Broker, clientMemoryBytes, type BrokerDependencies, type BrokerOptions } from './broker.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { SocketServer } from './socket-server.ts'
+import { WEB_ENDPOINT } from './web/web-endpoint.ts'
 import { WebServer } from './web/web-server.ts'
 
 export interface BrokerServerOptions extends BrokerOptions {
@@ -64,7 +65,7 @@ export class BrokerServer {
       brokerId: options.brokerId,
       clusterId: options.clusterId,
       version: options.version,
-      host: options.host,
+      hosts: [options.host, options.advertisedHost],
       broker,
       groups: NO_GROUPS,
       server: this.#server,
@@ -72,6 +73,7 @@ export class BrokerServer {
       listener: LISTENER,
       clock,
       logger,
+      isStarting: () => this.#state === 'starting',
       notReadyReason: () => this.#notReadyReason(),
     })
   }
@@ -92,7 +94,11 @@ export class BrokerServer {
 
   /** Loads the data dir and becomes part of the cluster. After {@link listen}. Errors: DataDirError, StoreError. */
   async join(): Promise<void> {
-    await this.#broker.join({ [LISTENER]: { host: this.#options.advertisedHost, port: this.#port } })
+    const host = this.#options.advertisedHost
+    await this.#broker.join({
+      [LISTENER]: { host, port: this.#port },
+      [WEB_ENDPOINT]: { host, port: this.#httpPort },
+    })
   }
 
   /** Begins to answer clients. After {@link join}. */

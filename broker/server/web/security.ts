@@ -30,14 +30,15 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Whether a browser that sends this Host header was led here by a name that is ours. Addresses can't be rebound, and
+ * Whether a browser that sends this Host header was led here by a name that is ours: one of `names`, of which `*` stands
+ * for all. Addresses can't be rebound, and
  * `localhost` is resolved by the browser itself. Without a Host header it is no browser.
  */
-export function isKnownHost(hostHeader: string | undefined, ownHost: string, allowed: readonly string[]): boolean {
-  if (hostHeader === undefined || allowed.includes('*')) return true
+export function isKnownHost(hostHeader: string | undefined, names: readonly string[]): boolean {
+  if (hostHeader === undefined || names.includes('*')) return true
   const host = hostName(hostHeader)
   if (isIP(host) !== 0 || host === 'localhost' || host.endsWith('.localhost')) return true
-  return host === ownHost.toLowerCase() || allowed.some((name) => name.toLowerCase() === host)
+  return names.some((name) => name.toLowerCase() === host)
 }
 
 /** `[::1]:8080` -> `::1`, `Broker.Example.:8080` -> `broker.example` */

@@ -41,8 +41,8 @@ export async function createWebApp(sources: WebSources, startedMs: number): Prom
   })
   app.get('/metrics', metricsHandler(sources))
   app.use((request, response, next) => {
-    const allowed = sources.broker.configs.current.get('ottla.web.hosts')
-    if (isKnownHost(request.headers.host, sources.host, allowed)) next()
+    const configured = sources.broker.configs.current.get('ottla.web.hosts')
+    if (isKnownHost(request.headers.host, [...sources.hosts, ...configured])) next()
     else refuseHost(request, response)
   })
   app.use('/api', apiRouter(sources, startedMs))
@@ -67,6 +67,12 @@ function refuseHost(request: Request, response: Response): void {
 function apiRouter(sources: WebSources, startedMs: number): Router {
   const router = express.Router()
   const gate = new ReadGate()
+  router.use('/v1', (request, _response, next) => {
+    if (sources.isStarting() && request.path !== '/overview') {
+      throw new ApiError(503, 'STARTING', 'The broker is starting: it loads its logs.')
+    }
+    next()
+  })
   const answer =
     (view: (request: Request, query: URLSearchParams) => unknown) =>
     async (request: Request, response: Response): Promise<void> => {

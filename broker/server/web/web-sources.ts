@@ -10,8 +10,8 @@ export interface WebSources {
   readonly brokerId: number
   readonly clusterId: string
   readonly version: string
-  /** The name or address that the web port listens on. */
-  readonly host: string
+  /** Names and addresses under which the web port can be reached, as far as the broker was told. */
+  readonly hosts: readonly string[]
   readonly broker: Broker
   readonly groups: GroupViews
   readonly server: SocketServer
@@ -19,9 +19,11 @@ export interface WebSources {
   readonly listener: string
   readonly clock: Clock
   readonly logger: Logger
+  /** Nothing is known of topics yet. */
+  readonly isStarting: () => boolean
   /** Undefined: ready. Else why not. */
   readonly notReadyReason: () => string | undefined
 }
 
 /** The part that the JSON API reads. */
-export type ApiSources = Omit<WebSources, 'host' | 'server' | 'memory' | 'listener'>
+export type ApiSources = Omit<WebSources, 'hosts' | 'server' | 'memory' | 'listener'>

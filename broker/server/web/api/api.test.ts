@@ -38,6 +38,7 @@ describe('the API of the web port', () => {
     groups: fakeGroups(groups),
     clock: systemClock,
     logger: silentLogger,
+    isStarting: () => false,
     notReadyReason: () => undefined,
   })
 
@@ -75,7 +76,7 @@ describe('the API of the web port', () => {
         recordsEnabled: view.recordsEnabled,
       },
       {
-        brokers: [{ brokerId: 0, isAlive: true, rack: null, endpoints: ['broker-0.test:9092'] }],
+        brokers: [{ brokerId: 0, isAlive: true, rack: null, endpoints: ['broker-0.test:9092'], webUrl: null }],
         topics: 1,
         partitions: 3,
         offline: 0,

@@ -1,5 +1,7 @@
 /** GET /api/v1/overview: the broker and its cluster at a glance. */
+import type { Endpoint } from '../../../../crds/broker.ts'
 import { NO_LEADER } from '../../../../crds/partition-slice.ts'
+import { WEB_ENDPOINT } from '../web-endpoint.ts'
 import type { ApiSources } from '../web-sources.ts'
 
 export interface OverviewView {
@@ -35,6 +37,8 @@ export interface BrokerView {
   readonly rack: string | null
   /** `host:port` of its Kafka listeners. */
   readonly endpoints: readonly string[]
+  /** Of its web port; null where it has not told. */
+  readonly webUrl: string | null
 }
 
 export function overview(sources: ApiSources, startedMs: number): OverviewView {
@@ -71,7 +75,10 @@ export function overview(sources: ApiSources, startedMs: number): OverviewView {
       brokerId: id,
       isAlive: !isFenced,
       rack: rack ?? null,
-      endpoints: Object.values(endpoints).map(({ host, port }) => `${host}:${port}`),
+      endpoints: Object.entries(endpoints).flatMap(([name, endpoint]) =>
+        name === WEB_ENDPOINT ? [] : [authority(endpoint)],
+      ),
+      webUrl: endpoints[WEB_ENDPOINT] === undefined ? null : `http://${authority(endpoints[WEB_ENDPOINT])}/`,
     })),
     topicCount: metadata.topicCount,
     partitionCount,
@@ -82,4 +89,8 @@ export function overview(sources: ApiSources, startedMs: number): OverviewView {
     ...sums,
     monotonicMs,
   }
+}
+
+function authority({ host, port }: Endpoint): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -19,7 +19,7 @@ export function overviewView() {
   const brokers = new Table({
     caption: 'Brokers of the cluster',
     columns: [
-      { id: 'broker', title: 'Broker', value: (row) => row.brokerId },
+      { id: 'broker', title: 'Broker', value: (row) => row.brokerId, href: (row) => row.webUrl ?? '#/' },
       {
         id: 'state',
         title: 'State',
