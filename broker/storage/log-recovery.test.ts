@@ -51,6 +51,22 @@ describe('recovery of a log', () => {
     }
   })
 
+  it('drops what follows a segment whose bytes were lost before they were durable, so that there is no hole', async () => {
+    for (const cleanupPolicy of [
+      { delete: true, compact: false },
+      { delete: false, compact: true },
+    ]) {
+      const { disk } = await killed(1, 11, { segmentBytes: 400, flushMessages: 1000 })
+      const names = (await disk.list('/data/t-0')).map(({ name }) => name).filter((name) => name.endsWith('.log'))
+      const lost = names.sort().at(-2) ?? ''
+      disk.poke(`/data/t-0/${lost}`, Buffer.alloc(0))
+      const log = await openLog(await openManager(disk, { config: { ...config, cleanupPolicy } }))
+      assert.equal(log.logEndOffset, Number(lost.slice(0, 20)))
+      assert.equal(log.lostBelowRecoveryPoint, undefined)
+      assert.deepEqual(log.segments().at(-1)?.baseOffset, Number(lost.slice(0, 20)))
+    }
+  })
+
   it('cuts at the first bad byte of the tail, whichever it is', async () => {
     const { content } = await killed(2, 4)
     const ends = batchEnds(content)

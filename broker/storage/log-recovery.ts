@@ -14,7 +14,8 @@
  *    that it may hold, fsync of the folder.
  * 3. Cut the older segment at the position, and fsync it. A crash before leaves both; so at each unclean start the segment
  *    before the one that holds the recovery point is cut where that one starts.
- * 4. Behind the first bad byte everything goes, later segments included, the newest first.
+ * 4. Behind the first bad byte everything goes, later segments included, the newest first; so does what follows a hole
+ *    above the recovery point.
  */
 import type { Disk } from '../../common/disk.ts'
 import type { Logger } from '../../common/logger.ts'
@@ -90,6 +91,11 @@ class Recovery {
     for (let i = first; i < segments.length; i++) {
       const segment = segments[i]
       if (segment === undefined) break
+      if (i > first && this.#isStranded(segment)) {
+        this.#warn('what lay before this segment is gone', segment)
+        await this.#removeFrom(segments, i)
+        break
+      }
       const problem = await this.#recoverSegment(segment, segments[i + 1]?.baseOffset ?? Infinity)
       if (problem === undefined) continue
       this.#warn(problem, segment)
@@ -115,6 +121,14 @@ class Recovery {
     if (endPosition === segment.writtenBytes) return
     await this.#cut(segment, endPosition)
     segment.seal()
+  }
+
+  /**
+   * A segment begins where the one before ends; only compaction changes that, and only below the recovery point. So what
+   * lies between was lost, and was not durable yet: what follows goes too. A replica with a hole would never fetch it again.
+   */
+  #isStranded(segment: LogSegment): boolean {
+    return this.#logEndOffset >= this.#input.recoveryPoint && segment.baseOffset > this.#logEndOffset
   }
 
   /** Returns what is wrong with the bytes at which the log ends now, if they are wrong. */

@@ -496,6 +496,11 @@ export class UnifiedLog {
     })
   }
 
+  /** Makes the recovery point durable as it is now. */
+  async persistRecoveryPoint(): Promise<void> {
+    await this.#dependencies.host.persistRecoveryPoints()
+  }
+
   /** Compaction has seen what is below `offset`. */
   noteCleaned(offset: number): void {
     this.#cleanerCheckpoint = Math.min(offset, this.#writer.logEndOffset)

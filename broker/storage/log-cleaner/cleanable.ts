@@ -28,8 +28,8 @@ export function isDue({ log, cleanableBytes, cleanableRatio, compactionDelayMs }
 }
 
 /**
- * What of the log may be compacted: whole segments below the active one, the last stable offset, and the first segment
- * with a record younger than `min.compaction.lag.ms`. Undefined for a log that holds nothing.
+ * What of the log may be compacted: whole segments below the active one, the last stable offset, the recovery point, and the
+ * first segment with a record younger than `min.compaction.lag.ms`. Undefined for a log that holds nothing.
  */
 export async function cleanablePart(log: UnifiedLog, nowMs: number): Promise<LogToClean | undefined> {
   const segments = log.segments()
@@ -38,7 +38,7 @@ export async function cleanablePart(log: UnifiedLog, nowMs: number): Promise<Log
   const firstDirtyOffset = firstDirtyOffsetOf(log)
   const inactive = segments.slice(0, -1)
   const dirty = inactive.filter((_, i) => (segments[i + 1]?.baseOffset ?? Infinity) > firstDirtyOffset)
-  let limit = Math.min(log.lastStableOffset, active.baseOffset)
+  let limit = Math.min(log.lastStableOffset, active.baseOffset, log.recoveryPoint)
   const { minCompactionLagMs } = log.config
   if (minCompactionLagMs > 0) {
     const young = await firstYounger(dirty, nowMs - minCompactionLagMs, log.config)

@@ -7,7 +7,8 @@
  *    marker) whose time is over, after all older records of its key went in the same pass or one before: groups are
  *    swapped in offset order, each durably before the next is begun.
  * 2. Offsets and sequence numbers don't move; see `batch-filter.ts`.
- * 3. The active segment, and what lies at or above the last stable offset, is not touched.
+ * 3. The active segment, and what lies at or above the last stable offset or the durable recovery point, is not touched:
+ *    recovery takes a hole above that for a loss.
  * 4. The log changes only by swaps, each of which checks that what it replaces is what was read. Whatever goes wrong before
  *    leaves the log as it was.
  *
@@ -99,6 +100,7 @@ class CleaningPass {
     const compressionLevels = compression.levels ?? {}
     const roundEndOffset = firstUncleanableOffset
     await kernel.beginFilter({ nowMs, deleteRetentionMs, roundEndOffset, latestOffset, compressionLevels })
+    await log.persistRecoveryPoint()
     const covered = segments.filter((segment) => segment.baseOffset < endOffset)
     for (const group of groupSegments(covered, firstUncleanableOffset, log.config)) await this.#cleanGroup(group)
     return {

@@ -190,6 +190,8 @@ export class LogCleaner {
   async #examine(log: UnifiedLog, nowMs: number): Promise<LogToClean | undefined> {
     try {
       await log.rollIfOld()
+      // Its checkpoint is due, and compaction stays below the recovery point.
+      if (log.recoveryPoint < (log.segments().at(-1)?.baseOffset ?? 0)) await log.checkpoint()
       return await cleanablePart(log, nowMs)
     } catch (error) {
       // Removed or deleted meanwhile, or its files can't be read.
