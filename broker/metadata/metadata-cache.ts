@@ -191,8 +191,8 @@ export class MetadataCache {
     return [...this.#groupConfigs.keys()].sort()
   }
 
-  groupConfigResource(groupId: string): GroupConfig | undefined {
-    return this.#groupConfigs.get(groupId)
+  get configuredGroupCount(): number {
+    return this.#groupConfigs.size
   }
 
   /** All quotas of clients, in no order. */

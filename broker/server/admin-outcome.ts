@@ -1,5 +1,6 @@
 /** What became of one change that an admin client asked for: an error code and a message, never an exception. */
 import { ConfigError } from '../../crds/config/config-def.ts'
+import { MAX_TOPIC_NAME_LENGTH } from '../../crds/topic.ts'
 import { StoreError } from '../../crds/resource-store.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 
@@ -44,6 +45,11 @@ export function failureOutcome(error: unknown): AdminOutcome {
     return { errorCode: STORE_ERRORS[error.reason], errorMessage: shortened(error.message) }
   }
   throw error
+}
+
+/** A topic's name for a message that is said once a partition: no request is to get an answer many times its size. */
+export function nameToSay(topicName: string): string {
+  return topicName.length <= MAX_TOPIC_NAME_LENGTH ? topicName : `${topicName.slice(0, 20)}...`
 }
 
 /** Messages repeat names and values that clients sent, which may be longer than a response can carry. */

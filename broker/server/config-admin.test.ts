@@ -315,6 +315,7 @@ describe('configs of brokers and groups', () => {
       ],
       ['g', ['consumer.session.timeout.ms', SET, '1'], ErrorCode.INVALID_CONFIG, /group\.consumer\.min\.session/],
       ['g', ['share.session.timeout.ms', SET, '1'], ErrorCode.INVALID_CONFIG, /Unknown group config name/],
+      ['g'.repeat(1001), [heartbeat, SET, '6000'], ErrorCode.INVALID_REQUEST, /at most 1000 characters/],
       ['', [heartbeat, SET, '6000'], ErrorCode.INVALID_REQUEST, /Default group resources are not allowed/],
     ] as const) {
       const [errorCode, errorMessage] = await alter(GROUP, name, [change])

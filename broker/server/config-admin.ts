@@ -11,12 +11,13 @@ import { validateGroupConfig } from '../../crds/config/group-configs.ts'
 import type { LiveConfig } from '../../crds/config/live-config.ts'
 import { groupConfigObjectName } from '../../crds/group-config.ts'
 import { LOCAL_NAMESPACE, type ObjectRef } from '../../crds/resource.ts'
-import { StoreError, type Kind, type Kinds, type ResourceStore } from '../../crds/resource-store.ts'
+import type { Kind, Kinds, ResourceStore } from '../../crds/resource-store.ts'
 import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 import { outcomeOf, VISIBLE_TIMEOUT_MS, type AdminOutcome } from './admin-outcome.ts'
 import type { Settings, SettingsChange } from './config-changes.ts'
 import { ConfigResourceType, parseBrokerId } from './config-resources.ts'
+import { CreationLimit } from './creation-limit.ts'
 import { duplicatesOf } from './duplicates.ts'
 import { againOnRaces } from './store-races.ts'
 import type { TopicAdmin } from './topic-admin.ts'
@@ -37,11 +38,14 @@ export interface ConfigResource {
   readonly resourceName: string
 }
 
-/** Groups that have configs of their own; far more than anybody configures. */
+/** Far more than anybody configures. */
 const MAX_CONFIGURED_GROUPS = 10_000
+/** Of a group that has configs of its own. */
+const MAX_GROUP_ID_LENGTH = 1000
 
 export class ConfigAdmin {
   readonly #dependencies: ConfigAdminDependencies
+  readonly #groupLimit = new CreationLimit(MAX_CONFIGURED_GROUPS, 'groups that have configs of their own')
 
   constructor(dependencies: ConfigAdminDependencies) {
     this.#dependencies = dependencies
@@ -156,7 +160,7 @@ export class ConfigAdmin {
     const { store } = this.#dependencies
     return againOnRaces(async () => {
       const object = await store.get(kind, ref)
-      if (object === undefined) throw new StoreError('NotFound', `there is no ${kind} ${ref.name}`)
+      if (object === undefined) throw new Error(`there is no ${kind} ${ref.name}`)
       const before: Settings | undefined = object.spec.config
       const config = change(before ?? {})
       validate(config)
@@ -173,10 +177,14 @@ export class ConfigAdmin {
 
   async #alterGroup(groupId: string, change: SettingsChange, isValidateOnly: boolean): Promise<void> {
     if (groupId === '') throw invalidRequest('Default group resources are not allowed.')
+    if (groupId.length > MAX_GROUP_ID_LENGTH) {
+      throw invalidRequest(`Only groups with ids of at most ${MAX_GROUP_ID_LENGTH} characters can have configs.`)
+    }
     const { store, metadata, configs, timers } = this.#dependencies
     const ref = { namespace: LOCAL_NAMESPACE, name: groupConfigObjectName(groupId) }
     const validate = (config: Settings): void => validateGroupConfig(config, configs.current)
-    const settled = await againOnRaces(async () => {
+    let giveBack: (() => void) | undefined
+    const write = async (): Promise<Settings | undefined> => {
       const object = await store.get('GroupConfig', ref)
       const before = object?.spec.config ?? {}
       const config = change(before)
@@ -187,7 +195,7 @@ export class ConfigAdmin {
           await store.delete('GroupConfig', ref, { resourceVersion: object.metadata.resourceVersion })
         }
       } else if (object === undefined) {
-        this.#checkGroupCount()
+        giveBack ??= this.#groupLimit.take(metadata.configuredGroupCount)
         await store.create({ kind: 'GroupConfig', metadata: ref, spec: { groupId, config } })
       } else {
         await store.patch('GroupConfig', ref, [
@@ -196,20 +204,17 @@ export class ConfigAdmin {
         ])
       }
       return config
-    })
-    if (settled === undefined) return
-    await metadata.waitFor(() => sameSettings(metadata.groupConfig(groupId), settled), {
-      timers,
-      timeoutMs: VISIBLE_TIMEOUT_MS,
-    })
-  }
-
-  #checkGroupCount(): void {
-    if (this.#dependencies.metadata.configuredGroups().length < MAX_CONFIGURED_GROUPS) return
-    throw new KafkaError(
-      ErrorCode.POLICY_VIOLATION,
-      `At most ${MAX_CONFIGURED_GROUPS} groups can have configs of their own.`,
-    )
+    }
+    try {
+      const settled = await againOnRaces(write)
+      if (settled === undefined) return
+      await metadata.waitFor(() => sameSettings(metadata.groupConfig(groupId), settled), {
+        timers,
+        timeoutMs: VISIBLE_TIMEOUT_MS,
+      })
+    } finally {
+      giveBack?.()
+    }
   }
 
   /** So that a client that describes the resource next, on this broker, sees what it changed. */

@@ -1,4 +1,5 @@
 import { StoreError } from '../../crds/resource-store.ts'
+import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 
 const MAX_ATTEMPTS = 10
 
@@ -12,7 +13,11 @@ export async function againOnRaces<T>(attempt: () => Promise<T>): Promise<T> {
       return await attempt()
     } catch (error) {
       const isRace = error instanceof StoreError && ['Invalid', 'Conflict', 'AlreadyExists'].includes(error.reason)
-      if (!isRace || attempts === MAX_ATTEMPTS) throw error
+      if (!isRace) throw error
+      if (attempts < MAX_ATTEMPTS) continue
+      // What breaks a schema is refused each time.
+      if (error.reason === 'Invalid') throw error
+      throw new KafkaError(ErrorCode.REQUEST_TIMED_OUT, 'Others change the same all the time; try again later.')
     }
   }
 }

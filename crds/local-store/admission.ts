@@ -16,8 +16,8 @@ const MAX_BROKER_ID = 2_147_483_647
 const MAX_CONFIG_KEYS = 200
 const MAX_CONFIG_TEXT = 10_000
 const MAX_QUOTAS = 20
-const MAX_QUOTA_NAME = 32_767
-const MAX_GROUP_ID = 32_767
+const MAX_QUOTA_NAME = 1000
+const MAX_GROUP_ID = 1000
 const TOPIC_ID = /^[A-Za-z0-9_-]{22}$/
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 

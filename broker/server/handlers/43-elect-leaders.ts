@@ -6,7 +6,7 @@ import { NO_LEADER, type PartitionEntry } from '../../../crds/partition-slice.ts
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { ErrorCode, KafkaError } from '../../protocol/error-codes.ts'
 import { electLeadersRequest, electLeadersResponse } from '../../protocol/messages/43-elect-leaders.ts'
-import type { AdminOutcome } from '../admin-outcome.ts'
+import { nameToSay, type AdminOutcome } from '../admin-outcome.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
 
@@ -18,7 +18,7 @@ export function electLeadersHandler(broker: BrokerContext): ApiHandler {
     const image = broker.metadata.topic(topic)
     const entry = image?.partitions.get(partition)
     if (entry !== undefined) return electionOf(entry, electionType)
-    const missing = image === undefined ? `topic as ${topic}` : `partition as ${topic}-${partition}`
+    const missing = image === undefined ? `topic as ${nameToSay(topic)}` : `partition as ${topic}-${partition}`
     return { errorCode: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, errorMessage: `No such ${missing}` }
   }
 

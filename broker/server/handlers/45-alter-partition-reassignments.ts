@@ -9,7 +9,7 @@ import {
   alterPartitionReassignmentsRequest,
   alterPartitionReassignmentsResponse,
 } from '../../protocol/messages/45-alter-partition-reassignments.ts'
-import { SUCCESS, type AdminOutcome } from '../admin-outcome.ts'
+import { nameToSay, SUCCESS, type AdminOutcome } from '../admin-outcome.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
 import type { BrokerContext } from '../broker-context.ts'
 import { replicasProblem } from '../replica-assignment.ts'
@@ -22,7 +22,7 @@ export function alterPartitionReassignmentsHandler(broker: BrokerContext): ApiHa
     allowsFactorChange: boolean,
   ): AdminOutcome => {
     const image = broker.metadata.topic(topic)
-    if (image === undefined) return unknown(`Unable to find a topic named ${topic}.`)
+    if (image === undefined) return unknown(`Unable to find a topic named ${nameToSay(topic)}.`)
     const entry = image.partitions.get(partition)
     if (entry === undefined) return unknown(`Unable to find partition ${topic}:${partition}.`)
     if (replicas === null) return cancelled(entry)

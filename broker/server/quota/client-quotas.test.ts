@@ -193,5 +193,9 @@ describe('ClientQuotas', () => {
     const uses = [...world.quotas.uses()]
     assert.equal(uses.length, 10_000)
     assert.equal(uses[0]?.clientId, 'c100')
+    const long = 'x'.repeat(30_000)
+    for (const end of ['a', 'b']) world.quotas.chargeProduce(client(long + end), 1)
+    const [first, second] = [...world.quotas.uses()].slice(-2)
+    assert.ok((first?.clientId.length ?? 0) < 100 && first?.clientId !== second?.clientId)
   })
 })

@@ -5,6 +5,7 @@
  *
  * Each broker counts for itself, as in Kafka. Without quotas nothing is counted.
  */
+import { createHash } from 'node:crypto'
 import { isIPv6, SocketAddress } from 'node:net'
 import type { Clock } from '../../../common/clock.ts'
 import type { MetadataCache } from '../../metadata/metadata-cache.ts'
@@ -66,6 +67,9 @@ const KEYS: readonly ClientQuotaKey[] = [
 ]
 /** Clients choose their ids: more than these are not told apart at a time, and the longest unused begins anew. */
 const MAX_SENSORS = 10_000
+
+/** Longer client ids are remembered by their hash. */
+const MAX_ID_LENGTH = 256
 
 const UNLIMITED: MutationQuota = { charge: () => undefined, throttleMs: 0 }
 
@@ -174,7 +178,8 @@ export class ClientQuotas {
     const found = this.#limitOf(key, client)
     const tracker = this.#trackers.get(key)
     if (found === undefined || tracker === undefined) return undefined
-    const { user, clientId, limit } = found
+    const { user, limit } = found
+    const clientId = shortId(found.clientId)
     const sensor = recent(tracker.sensors, `${user.length}:${user}${clientId}`, () => ({
       rate: new RateSensor(this.#window),
       tokens: new TokenBucket(),
@@ -256,6 +261,12 @@ function canonicalAddress(address: string): string {
   const ipv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (ipv4 !== undefined) return ipv4
   return isIPv6(address) ? new SocketAddress({ address, family: 'ipv6' }).address : address
+}
+
+/** Clients choose their ids, and thousands of long ones would fill the memory. */
+function shortId(clientId: string): string {
+  if (clientId.length <= MAX_ID_LENGTH) return clientId
+  return `sha256:${createHash('sha256').update(clientId).digest('hex')}`
 }
 
 /** Notes a throttling; returns its time, which a response can carry. */

@@ -11,6 +11,7 @@ import type { ResourceStore } from '../../../crds/resource-store.ts'
 import type { MetadataCache } from '../../metadata/metadata-cache.ts'
 import { ErrorCode, KafkaError } from '../../protocol/error-codes.ts'
 import { outcomeOf, VISIBLE_TIMEOUT_MS, type AdminOutcome } from '../admin-outcome.ts'
+import { CreationLimit } from '../creation-limit.ts'
 import { duplicatesOf } from '../duplicates.ts'
 import { againOnRaces } from '../store-races.ts'
 import { checkedEntity, checkQuota, invalidRequest, type EntityComponent } from './quota-keys.ts'
@@ -43,11 +44,12 @@ type Quotas = Readonly<Record<string, number>>
 const EXACT = 0
 const DEFAULT = 1
 const SPECIFIED = 2
-/** Entities that have quotas; far more than anybody configures. */
+/** Far more than anybody configures. */
 const MAX_ENTITIES = 10_000
 
 export class QuotaAdmin {
   readonly #dependencies: Dependencies
+  readonly #limit = new CreationLimit(MAX_ENTITIES, 'users, client ids and addresses that have quotas')
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies
@@ -88,25 +90,37 @@ export class QuotaAdmin {
     if (isValidateOnly) return
     const { metadata, timers } = this.#dependencies
     const name = clientQuotaObjectName(entity)
-    const settled = await againOnRaces(() => this.#write(name, entity, ops))
-    // So that a client that asks next, on this broker, sees what it changed.
-    await metadata.waitFor(() => sameQuotas(metadata.clientQuota(name)?.spec.quotas ?? {}, settled), {
-      timers,
-      timeoutMs: VISIBLE_TIMEOUT_MS,
-    })
+    let giveBack: (() => void) | undefined
+    const takePlace = (): void => {
+      giveBack ??= this.#limit.take(metadata.clientQuotaCount)
+    }
+    try {
+      const settled = await againOnRaces(() => this.#write(name, entity, ops, takePlace))
+      // So that a client that asks next, on this broker, sees what it changed.
+      await metadata.waitFor(() => sameQuotas(metadata.clientQuota(name)?.spec.quotas ?? {}, settled), {
+        timers,
+        timeoutMs: VISIBLE_TIMEOUT_MS,
+      })
+    } finally {
+      giveBack?.()
+    }
   }
 
-  async #write(name: string, entity: readonly QuotaEntityPart[], ops: readonly QuotaOperation[]): Promise<Quotas> {
-    const { store, metadata } = this.#dependencies
+  /** `takePlace`: called before an entity gets its first quota. Returns what quotas the entity has now. */
+  async #write(
+    name: string,
+    entity: readonly QuotaEntityPart[],
+    ops: readonly QuotaOperation[],
+    takePlace: () => void,
+  ): Promise<Quotas> {
+    const { store } = this.#dependencies
     const ref = { namespace: LOCAL_NAMESPACE, name }
     const object = await store.get('ClientQuota', ref)
     const before = object?.spec.quotas ?? {}
     const quotas = changed(before, ops)
     if (sameQuotas(before, quotas)) return quotas
     if (object === undefined) {
-      if (metadata.clientQuotaCount >= MAX_ENTITIES) {
-        throw new KafkaError(ErrorCode.POLICY_VIOLATION, `At most ${MAX_ENTITIES} entities can have quotas.`)
-      }
+      takePlace()
       await store.create({ kind: 'ClientQuota', metadata: ref, spec: { entity, quotas } })
     } else if (Object.keys(quotas).length === 0) {
       await store.delete('ClientQuota', ref, { resourceVersion: object.metadata.resourceVersion })

@@ -17,6 +17,7 @@ const CLIENT_QUOTAS: Readonly<Record<ClientQuotaKey, NumberType>> = {
 }
 const IP_QUOTAS: Readonly<Record<IpQuotaKey, NumberType>> = { connection_creation_rate: 'INT' }
 
+const MAX_NAME_LENGTH = 1000
 const MAX_VALUES: Readonly<Record<NumberType, number>> = { INT: 2 ** 31 - 1, LONG: 2 ** 63, DOUBLE: Number.MAX_VALUE }
 
 export interface EntityComponent {
@@ -30,6 +31,9 @@ export function checkedEntity(components: readonly EntityComponent[]): readonly 
   if (components.length === 0) throw invalidRequest('Invalid empty client quota entity')
   const parts = components.map(({ entityType, entityName }): QuotaEntityPart => {
     if (!isQuotaEntityType(entityType)) throw invalidRequest(`Unhandled client quota entity type: ${entityType}`)
+    if ((entityName?.length ?? 0) > MAX_NAME_LENGTH) {
+      throw invalidRequest(`The name of a ${entityType} with quotas has at most ${MAX_NAME_LENGTH} characters`)
+    }
     if (entityName === '') throw invalidRequest(`Empty ${entityType} not supported`)
     return { type: entityType, ...(entityName !== null && { name: entityName }) }
   })
