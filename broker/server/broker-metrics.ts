@@ -6,6 +6,7 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { NO_LEADER } from '../../crds/partition-slice.ts'
+import type { CleanerStats } from '../storage/log-cleaner/log-cleaner.ts'
 import type { Partition } from '../replication/partition.ts'
 import type { Broker } from './broker.ts'
 import type { MemoryBudget } from './memory-budget.ts'
@@ -26,6 +27,7 @@ export function createBrokerMetrics(sources: MetricsSources): Registry {
   addReplicaMetrics(registry, sources)
   addClusterMetrics(registry, sources)
   addLogMetrics(registry, sources)
+  addCleanerMetrics(registry, sources)
   addRequestMetrics(registry, sources)
   addServerMetrics(registry, sources)
   return registry
@@ -109,6 +111,48 @@ function addLogMetrics(registry: Registry, { broker: { logs } }: MetricsSources)
   gauge(registry, 'kafka_log_logmanager_offlinelogdirectorycount', 'Log directories that failed', () =>
     logs.isOffline ? 1 : 0,
   )
+}
+
+function addCleanerMetrics(registry: Registry, { broker: { logs } }: MetricsSources): void {
+  const cleaner = (name: string, help: string, stat: keyof CleanerStats): void => {
+    gauge(registry, `kafka_log_${name}`, help, () => logs.cleanerStats[stat])
+  }
+  cleaner('logcleaner_cleaner_recopy_percent', 'Share of the last compacted log that was kept', 'cleanerRecopyPercent')
+  cleaner('logcleaner_deadthreadcount', '1 while the log cleaner fails as a whole', 'deadThreadCount')
+  cleaner(
+    'logcleaner_max_buffer_utilization_percent',
+    'Share of log.cleaner.dedupe.buffer.size that the last pass used',
+    'maxBufferUtilizationPercent',
+  )
+  cleaner('logcleaner_max_clean_time_secs', 'Seconds that the last pass took', 'maxCleanTimeSecs')
+  cleaner(
+    'logcleaner_max_compaction_delay_secs',
+    'By how much a log exceeds max.compaction.lag.ms, in seconds',
+    'maxCompactionDelaySecs',
+  )
+  cleaner('logcleanermanager_max_dirty_percent', 'Share of the dirtiest log not compacted yet', 'maxDirtyPercent')
+  cleaner(
+    'logcleanermanager_time_since_last_run_ms',
+    'Milliseconds since the cleaner last looked',
+    'timeSinceLastRunMs',
+  )
+  const ofLogDirectory = (name: string, help: string, stat: keyof CleanerStats): void => {
+    new Gauge({
+      name: `kafka_log_logcleanermanager_${name}`,
+      help,
+      labelNames: ['logdirectory'],
+      registers: [registry],
+      collect() {
+        this.set({ logdirectory: logs.folder }, logs.cleanerStats[stat])
+      },
+    })
+  }
+  ofLogDirectory(
+    'uncleanable_partitions_count',
+    'Logs whose compaction fails; it is tried again',
+    'uncleanablePartitionsCount',
+  )
+  ofLogDirectory('uncleanable_bytes', 'Bytes of logs whose compaction fails', 'uncleanableBytes')
 }
 
 function addRequestMetrics(registry: Registry, { broker: { requests } }: MetricsSources): void {

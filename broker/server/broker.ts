@@ -19,6 +19,7 @@ import { MetadataCache } from '../metadata/metadata-cache.ts'
 import { ProducerIdAllocator } from '../metadata/producer-id-allocator.ts'
 import { ReplicaManager } from '../replication/replica-manager.ts'
 import { logConfigFrom } from '../storage/log-config.ts'
+import type { CleanerConfig } from '../storage/log-cleaner/cleaner-config.ts'
 import { LogManager } from '../storage/log-manager.ts'
 import type { ApiHandler } from './api-handler.ts'
 import { registerBroker } from './broker-lifecycle.ts'
@@ -93,6 +94,7 @@ export class Broker {
         producerIdExpirationMs: config.get('producer.id.expiration.ms'),
         freeSpaceFloorBytes: config.get('ottla.disk.free.bytes.min'),
         logConfigOf,
+        cleanerConfig: () => cleanerConfigFrom(configs.current),
       },
       {
         onProgress: (log) => this.replicas.logProgressed(log),
@@ -191,6 +193,17 @@ export class Broker {
       highest = Math.max(highest, this.metadata.brokerResource(brokerId)?.status?.highestProducerId ?? -1)
     }
     return highest
+  }
+}
+
+function cleanerConfigFrom(config: BrokerConfig): CleanerConfig {
+  return {
+    isEnabled: config.get('log.cleaner.enable'),
+    dedupeBufferBytes: config.get('log.cleaner.dedupe.buffer.size'),
+    maxLoad: config.get('log.cleaner.io.buffer.load.factor'),
+    ioBufferBytes: config.get('log.cleaner.io.buffer.size'),
+    maxBytesPerSecond: config.get('log.cleaner.io.max.bytes.per.second'),
+    backoffMs: config.get('log.cleaner.backoff.ms'),
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   atLeast,
+  between,
   closestName,
   listOf,
   oneOf,
@@ -17,7 +18,7 @@ import { TOPIC_CONFIGS } from './topic-configs.ts'
  *
  * Defaults that differ from Kafka's: `log.flush.interval.messages` is 1 (an append counts once it is fsynced), the
  * recovery point is checkpointed every 5 s (what follows it is read again at a start), `queued.max.request.bytes` is
- * bounded.
+ * bounded, `log.cleaner.dedupe.buffer.size` is half as large.
  */
 export interface BrokerConfigDef extends ConfigDef {
   /** May it change while the broker runs, and for one broker alone? */
@@ -217,12 +218,61 @@ export const BROKER_CONFIGS = {
     update: 'read-only',
     documentation: 'The shortest session timeout that a member of a classic group may ask for.',
   },
+  'log.cleaner.backoff.ms': {
+    type: 'long',
+    defaultValue: '15000',
+    importance: 'medium',
+    validator: atLeast(0),
+    update: 'cluster-wide',
+    documentation: 'How long the log cleaner rests when no log is to be compacted.',
+  },
+  'log.cleaner.dedupe.buffer.size': {
+    type: 'long',
+    defaultValue: '67108864',
+    importance: 'medium',
+    validator: between(1024 * 1024, 16 * 1024 * 1024 * 1024),
+    update: 'cluster-wide',
+    documentation:
+      'The most memory for the keys that compaction compares, 24 bytes for each. It is taken as keys come, and given back after each log; a log with more keys is compacted in several passes.',
+  },
   'log.cleaner.delete.retention.ms': {
     type: 'long',
     defaultValue: '86400000',
     importance: 'medium',
     update: 'cluster-wide',
     ...topicDefault('delete.retention.ms'),
+  },
+  'log.cleaner.enable': {
+    type: 'boolean',
+    defaultValue: 'true',
+    importance: 'medium',
+    update: 'read-only',
+    documentation: 'Whether logs with cleanup.policy=compact are compacted at all. Without it, they grow for ever.',
+  },
+  'log.cleaner.io.buffer.load.factor': {
+    type: 'double',
+    defaultValue: '0.9',
+    importance: 'medium',
+    validator: between(0.1, 1),
+    update: 'cluster-wide',
+    documentation:
+      'How full log.cleaner.dedupe.buffer.size may get. Fuller takes more keys in a pass, and longer for each.',
+  },
+  'log.cleaner.io.buffer.size': {
+    type: 'int',
+    defaultValue: '524288',
+    importance: 'medium',
+    validator: between(4096, 64 * 1024 * 1024),
+    update: 'cluster-wide',
+    documentation: 'How much the log cleaner reads at a time.',
+  },
+  'log.cleaner.io.max.bytes.per.second': {
+    type: 'double',
+    defaultValue: '1.7976931348623157E308',
+    importance: 'medium',
+    validator: atLeast(1),
+    update: 'cluster-wide',
+    documentation: 'The most bytes that the log cleaner reads and writes in a second, together and on average.',
   },
   'log.cleaner.max.compaction.lag.ms': {
     type: 'long',

@@ -107,9 +107,16 @@ function parseType(name: string, type: ConfigType, text: string): ParsedConfig {
   }
 }
 
-/** As Java prints a double, for the values that configs have: `0.5`, `1.0`. */
+/** As Java prints a double: `0.5`, `1.0`, `2.5E7`. */
 function doubleText(number: number): string {
-  return Number.isInteger(number) && Math.abs(number) < 1e7 ? number.toFixed(1) : String(number)
+  const size = Math.abs(number)
+  if (number === 0 || (size >= 1e-3 && size < 1e7)) return withPoint(String(number))
+  const [mantissa = '', exponent] = number.toExponential().split('e')
+  return `${withPoint(mantissa)}E${Number(exponent)}`
+}
+
+function withPoint(text: string): string {
+  return text.includes('.') ? text : `${text}.0`
 }
 
 function shown(value: ConfigValue): string {
