@@ -149,11 +149,12 @@ export class RecordCursor {
     return this.valueLength < 0 ? null : this.#records.subarray(this.#valueStart, this.#valueStart + this.valueLength)
   }
 
-  /** The current record's headers; their values are views. */
-  headers(): RecordHeader[] {
+  /** The current record's headers, the first `limit` of them; their values are views. */
+  headers(limit = Infinity): RecordHeader[] {
     const headers: RecordHeader[] = []
     let position = this.#headersStart
-    for (let i = 0; i < this.headerCount; i++) {
+    const count = Math.min(this.headerCount, limit)
+    for (let i = 0; i < count; i++) {
       const keyLength = readVarint(this.#records, position)
       const keyEnd = varintEnd + keyLength
       const key = this.#records.toString('utf8', varintEnd, keyEnd)

@@ -2,9 +2,20 @@ import assert from 'node:assert/strict'
 import type { Block } from '../../../common/block-pool.ts'
 import * as recordBatch from '../../protocol/records/record-batch.ts'
 import { encodeBatch, type EncodeBatchOptions } from '../../protocol/records/encode-batch.ts'
-import { readNewestRecords, readRecordsFrom, type PartitionRecords, type ReadableRecords } from './read-records.ts'
+import {
+  readNewestRecords,
+  readRecordsFrom,
+  type PartitionRecords,
+  type ReadableRecords,
+  type ReadRecordsLimits,
+} from './read-records.ts'
 
 const LIMITS = { maxRecords: 5, maxBytes: 100_000, maxDecompressedBytes: 1_000_000, maxValueBytes: 50 }
+const limitsOf = (more: Partial<ReadRecordsLimits> = {}): ReadRecordsLimits => ({
+  ...LIMITS,
+  decompression: { leftBytes: 5_000_000 },
+  ...more,
+})
 
 /** A log of batches; its reads fill the memory with other bytes once it is released, as the real one may. */
 class BatchLog implements ReadableRecords {
@@ -69,8 +80,8 @@ const one = (count: number, size = 5): ReturnType<typeof batchOf>[] =>
 const offsets = ({ records }: PartitionRecords): number[] => records.map(({ offset }) => offset)
 
 describe('reading records to look at', () => {
-  const newest = async (log: BatchLog, limits: Partial<typeof LIMITS> = {}): Promise<PartitionRecords> => {
-    const found = await readNewestRecords(log, 3, { ...LIMITS, ...limits })
+  const newest = async (log: BatchLog, limits: Partial<ReadRecordsLimits> = {}): Promise<PartitionRecords> => {
+    const found = await readNewestRecords(log, 3, limitsOf(limits))
     assert.equal(log.held, 0, 'all memory is given back')
     return found
   }
@@ -172,6 +183,18 @@ describe('reading records to look at', () => {
     assert.match(notes.join(), /offset 0 of partition 3 is not shown: .*decompressed/)
   })
 
+  it('decompresses only so much in all', async () => {
+    const log = new BatchLog(
+      Array.from({ length: 5 }, (_, i) => batchOf(i, ['0'.repeat(900_000)], { compression: 'gzip' })),
+    )
+    const decompression = { leftBytes: 3_000_000 }
+    const { records, notes } = await newest(log, { decompression })
+    assert.equal(records.length, 3)
+    assert.equal(notes.length, 2)
+    assert.match(notes.join(), /offset 4 .* no more is decompressed/)
+    assert.equal(decompression.leftBytes, 0)
+  })
+
   it('shows no more than some headers of a record', async () => {
     const headers = Array.from({ length: 1000 }, (_, i) => ({ key: `h${i}`.repeat(500), value: 'v'.repeat(5000) }))
     const log = new BatchLog([{ records: [{ timestamp: 1, key: null, value: null, headers }] }])
@@ -184,14 +207,14 @@ describe('reading records to look at', () => {
   it('says why a log can not be read', async () => {
     const log = new BatchLog(one(3))
     log.read = (_offset, _options, done) => done({ ok: false, errorCode: 56, message: 'the disk is gone' })
-    const { records, notes } = await readNewestRecords(log, 3, LIMITS)
+    const { records, notes } = await readNewestRecords(log, 3, limitsOf())
     assert.deepEqual(records, [])
     assert.match(notes.join(), /can't be read at offset 0: the disk is gone/)
   })
 
   it('reads from an offset on', async () => {
     const log = new BatchLog([batchOf(0, Array<string>(17).fill('x')), ...one(40).slice(17)])
-    const from = async (offset: number): Promise<number[]> => offsets(await readRecordsFrom(log, 3, offset, LIMITS))
+    const from = async (offset: number): Promise<number[]> => offsets(await readRecordsFrom(log, 3, offset, limitsOf()))
     assert.deepEqual(await from(0), [0, 1, 2, 3, 4])
     assert.deepEqual(await from(14), [14, 15, 16, 17, 18])
     assert.deepEqual(await from(38), [38, 39])

@@ -9,10 +9,11 @@
  * it begins as many offsets before the end as records are wanted, comes nearer while more bytes would be read than
  * allowed, and goes further back while there are too few.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { releaseAll } from '../../../common/block-pool.ts'
-import { compressionTypeOf } from '../../protocol/compression/compression.ts'
+import { compressionTypeOf, type CompressionType } from '../../protocol/compression/compression.ts'
 import * as recordBatch from '../../protocol/records/record-batch.ts'
-import { RecordCursor } from '../../protocol/records/record.ts'
+import { decompressedRecords, RecordCursor } from '../../protocol/records/record.ts'
 import { RecordsError } from '../../protocol/records/records-error.ts'
 import type { ReadResult } from '../../storage/log-types.ts'
 import { bytesView, cutText, type BytesView } from './bytes-view.ts'
@@ -50,8 +51,10 @@ export interface ReadRecordsLimits {
   readonly maxRecords: number
   /** Read from the log, for all records together; a batch that is larger is left out. */
   readonly maxBytes: number
-  /** Of one batch when it is decompressed. */
+  /** Of one batch without its compression. */
   readonly maxDecompressedBytes: number
+  /** What may still be decompressed, over all batches of a request: counted down. */
+  readonly decompression: { leftBytes: number }
   /** Shown of a key or value. */
   readonly maxValueBytes: number
 }
@@ -67,6 +70,7 @@ const MAX_HEADERS = 50
 const MAX_HEADER_KEY_LENGTH = 200
 const MAX_HEADER_VALUE_BYTES = 1024
 const MAX_ATTEMPTS = 12
+const YIELD_BYTES = 1024 * 1024
 
 /** The last `limits.maxRecords` committed records, fewer when they would exceed the limits. */
 export async function readNewestRecords(
@@ -154,9 +158,13 @@ async function scanRecords(
     try {
       for (const buffer of result.buffers) {
         for (const position of recordBatch.batchPositions(buffer)) {
+          if (kept === 'first' && records.length >= limits.maxRecords) break
+          const leftBytes = limits.decompression.leftBytes
           const range = { partition, startOffset: offset, endOffset }
           const problem = addRecords(buffer, position, range, limits, kept, records)
           if (problem !== undefined) notes.push(problem)
+          // Each batch that costs time leaves the event loop to others.
+          if (leftBytes - limits.decompression.leftBytes > YIELD_BYTES) await nextTurn()
         }
       }
     } finally {
@@ -187,15 +195,15 @@ function addRecords(
 ): string | undefined {
   if (recordBatch.isControlBatch(buffer, position)) return undefined
   const { partition, startOffset, endOffset } = range
-  const { maxRecords, maxDecompressedBytes, maxValueBytes } = limits
+  const { maxRecords, maxValueBytes } = limits
   try {
     const compression = compressionTypeOf(recordBatch.compressionId(buffer, position))
     const timestampType = recordBatch.isLogAppendTime(buffer, position) ? 'LogAppendTime' : 'CreateTime'
-    const cursor = RecordCursor.of(buffer, position, maxDecompressedBytes)
+    const cursor = cursorOf(buffer, position, sectionOf(buffer, position, compression, limits))
     while (cursor.next()) {
       if (cursor.offset < startOffset || cursor.offset >= endOffset) continue
       if (kept === 'first' && records.length >= maxRecords) break
-      const headers = cursor.headerCount === 0 ? [] : cursor.headers()
+      const headers = cursor.headerCount === 0 ? [] : cursor.headers(MAX_HEADERS)
       records.push({
         partition,
         offset: cursor.offset,
@@ -203,11 +211,11 @@ function addRecords(
         timestampType,
         key: bytesView(cursor.key(), maxValueBytes),
         value: bytesView(cursor.value(), maxValueBytes),
-        headers: headers.slice(0, MAX_HEADERS).map(({ key, value }) => ({
+        headers: headers.map(({ key, value }) => ({
           key: cutText(key, MAX_HEADER_KEY_LENGTH),
           value: bytesView(value, Math.min(maxValueBytes, MAX_HEADER_VALUE_BYTES)),
         })),
-        hasMoreHeaders: headers.length > MAX_HEADERS,
+        hasMoreHeaders: cursor.headerCount > MAX_HEADERS,
         compression,
         sizeBytes: cursor.sizeInBytes,
       })
@@ -219,6 +227,30 @@ function addRecords(
     if (!(error instanceof RecordsError)) throw error
     return `The batch at offset ${recordBatch.baseOffset(buffer, position)} of partition ${partition} is not shown: ${error.message}.`
   }
+}
+
+/** The records without their compression. What fails has cost as much as it was allowed. */
+function sectionOf(buffer: Buffer, position: number, compression: CompressionType, limits: ReadRecordsLimits): Buffer {
+  if (compression === 'none') return decompressedRecords(buffer, position)
+  const { decompression } = limits
+  const maxBytes = Math.min(limits.maxDecompressedBytes, decompression.leftBytes)
+  if (maxBytes <= 0) throw new RecordsError('MESSAGE_TOO_LARGE', 'no more is decompressed for one request')
+  decompression.leftBytes -= maxBytes
+  const section = decompressedRecords(buffer, position, maxBytes)
+  decompression.leftBytes += maxBytes - section.length
+  return section
+}
+
+function cursorOf(buffer: Buffer, position: number, records: Buffer): RecordCursor {
+  const section = {
+    records,
+    count: recordBatch.recordsCount(buffer, position),
+    baseOffset: recordBatch.baseOffset(buffer, position),
+    baseTimestamp: recordBatch.baseTimestamp(buffer, position),
+  }
+  return recordBatch.isLogAppendTime(buffer, position)
+    ? new RecordCursor({ ...section, logAppendTime: recordBatch.maxTimestamp(buffer, position) })
+    : new RecordCursor(section)
 }
 
 function read(log: ReadableRecords, offset: number, endOffset: number, maxBytes: number): Promise<ReadResult> {

@@ -26,7 +26,10 @@ const MAX_VALUE_BYTES = 1024 * 1024
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 const MAX_READ_BYTES = 16 * 1024 * 1024
 const MIN_READ_BYTES_OF_PARTITION = 256 * 1024
-const MAX_DECOMPRESSED_BYTES = 32 * 1024 * 1024
+/** Decompression runs on the event loop: this much takes some 50 ms. */
+const MAX_DECOMPRESSED_BYTES = 16 * 1024 * 1024
+const MAX_DECOMPRESSED_BYTES_IN_ALL = 64 * 1024 * 1024
+const MAX_NOTES = 10
 const MAX_PARTITIONS = 64
 const MAX_READING = 2
 const MAX_WAITING = 16
@@ -73,7 +76,13 @@ export async function readRecords(
   const maxRecords = integerParam(query, 'limit', [1, MAX_RECORDS], DEFAULT_RECORDS)
   const wantedValueBytes = integerParam(query, 'maxBytes', [1, MAX_VALUE_BYTES], DEFAULT_VALUE_BYTES)
   const maxValueBytes = Math.min(wantedValueBytes, Math.max(1024, Math.floor(MAX_ANSWER_BYTES / maxRecords)))
-  const limits = { maxRecords, maxBytes: MAX_READ_BYTES, maxDecompressedBytes: MAX_DECOMPRESSED_BYTES, maxValueBytes }
+  const limits = {
+    maxRecords,
+    maxBytes: MAX_READ_BYTES,
+    maxDecompressedBytes: MAX_DECOMPRESSED_BYTES,
+    decompression: { leftBytes: MAX_DECOMPRESSED_BYTES_IN_ALL },
+    maxValueBytes,
+  }
   if (partition !== undefined && !topic.partitions.has(partition)) {
     throw invalidArgument(`Topic '${topicName}' has no partition ${partition}.`)
   }
@@ -81,16 +90,23 @@ export async function readRecords(
     throw invalidArgument('An offset needs a partition: add partition=N.')
   }
   return gate.run(async () => {
-    if (partition === undefined) return newestOfTopic(sources, topicName, [...topic.partitions.keys()], limits)
+    if (partition === undefined) {
+      return withFewNotes(await newestOfTopic(sources, topicName, [...topic.partitions.keys()], limits))
+    }
     const replica = sources.broker.replicas.partition(topicName, partition)
     if (replica?.isLeader !== true) {
       const leader = topic.partitions.get(partition)?.leader ?? -1
       return { records: [], notes: [elsewhere(`Partition ${partition}`, leader)] }
     }
-    if (offset !== undefined) return readRecordsFrom(replica.log, partition, offset, limits)
+    if (offset !== undefined) return withFewNotes(await readRecordsFrom(replica.log, partition, offset, limits))
     const { records, notes } = await readNewestRecords(replica.log, partition, limits)
-    return { records: records.toReversed(), notes }
+    return withFewNotes({ records: records.toReversed(), notes })
   })
+}
+
+function withFewNotes({ records, notes }: RecordsView): RecordsView {
+  if (notes.length <= MAX_NOTES) return { records, notes }
+  return { records, notes: [...notes.slice(0, MAX_NOTES), `And ${notes.length - MAX_NOTES} more like these.`] }
 }
 
 type Limits = Parameters<typeof readNewestRecords>[2]
@@ -117,12 +133,15 @@ async function newestOfTopic(
   }
   const maxBytes = Math.max(MIN_READ_BYTES_OF_PARTITION, Math.floor(limits.maxBytes / Math.max(1, chosen.length)))
   let newest: RecordView[] = []
+  let hasLeftOut = false
   for (const { log, partition } of chosen) {
     const found = await readNewestRecords(log, partition, { ...limits, maxBytes })
     notes.push(...found.notes)
+    hasLeftOut ||= found.notes.length > 0
     newest = [...newest, ...found.records].sort(newestFirst).slice(0, limits.maxRecords)
     await nextTurn()
   }
+  if (hasLeftOut && chosen.length > 1) notes.unshift('Choose a partition to have more of it read.')
   return { records: newest, notes }
 }
 
