@@ -74,14 +74,18 @@ export class Table {
       this.#body,
     )
     this.element = h('div', { class: 'table' }, table, this.#sentinel)
-    new IntersectionObserver(
+    const observer = new IntersectionObserver(
       (entries) => {
         if (!entries.some(({ isIntersecting }) => isIntersecting) || this.#limit >= this.#shown.length) return
         this.#limit += STEP
         this.#draw()
+        // Told anew where it is now: who scrolls on at once would else leave it in view, which is no change to tell.
+        observer.unobserve(this.#sentinel)
+        observer.observe(this.#sentinel)
       },
       { rootMargin: '600px' },
-    ).observe(this.#sentinel)
+    )
+    observer.observe(this.#sentinel)
     this.#markSort()
   }
 
