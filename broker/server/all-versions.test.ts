@@ -104,11 +104,60 @@ describe('every advertised version', () => {
           ]
         : []),
     ],
+    8: (version) =>
+      ['', 'unknown'].map((memberId) => ({
+        groupId: 'committing',
+        memberId,
+        generationIdOrMemberEpoch: memberId === '' ? -1 : 5,
+        ...(version <= 4 && { retentionTimeMs: 1000 }),
+        topics: ['there', 'missing'].map((name) => ({
+          name,
+          partitions: [0, 9].map((partitionIndex) => ({ partitionIndex, committedOffset: 1, committedMetadata: 'm' })),
+        })),
+      })),
+    9: (version) => {
+      const topics = [{ name: 'there', partitionIndexes: [0, 9] }]
+      if (version < 8)
+        return [{ groupId: 'committing', topics }, ...(version >= 2 ? [{ groupId: 'g', topics: null }] : [])]
+      return [
+        {
+          groups: [
+            { groupId: 'committing', topics },
+            { groupId: 'g', topics: null, ...(version >= 9 && { memberId: 'm', memberEpoch: 3 }) },
+          ],
+        },
+      ]
+    },
     10: (version) =>
       [0, 1, 7].slice(0, version === 0 ? 1 : 3).map((keyType) => ({
         ...(version >= 1 && { keyType }),
         ...(version >= 4 ? { coordinatorKeys: ['a', 'b'] } : { key: 'a' }),
       })),
+    11: (version) =>
+      ['all', '', 'all'].map((groupId, i) => ({
+        groupId,
+        sessionTimeoutMs: i === 2 ? 1 : 10_000,
+        ...(version >= 1 && { rebalanceTimeoutMs: 1000 }),
+        // From version 4 on, a first join is answered at once with a member id; before, it waits for the rebalance.
+        memberId: version >= 4 ? '' : 'unknown',
+        protocolType: 'consumer',
+        protocols: [{ name: 'range', metadata: Buffer.alloc(6) }],
+      })),
+    12: () => ['all', ''].map((groupId) => ({ groupId, generationId: 1, memberId: 'unknown' })),
+    13: (version) =>
+      ['all', ''].map((groupId) => ({
+        groupId,
+        ...(version >= 3 ? { members: [{ memberId: 'unknown', groupInstanceId: null }] } : { memberId: 'unknown' }),
+      })),
+    14: () => ['all', ''].map((groupId) => ({ groupId, generationId: 1, memberId: 'unknown', assignments: [] })),
+    15: (version) => [
+      { groups: ['committing', 'nobody', ''], ...(version >= 3 && { includeAuthorizedOperations: true }) },
+    ],
+    16: (version) => [
+      {},
+      ...(version >= 4 ? [{ statesFilter: ['Empty', 'no such'] }] : []),
+      ...(version >= 5 ? [{ typesFilter: ['classic'] }] : []),
+    ],
     18: (version) => [version >= 3 ? { clientSoftwareName: 'test', clientSoftwareVersion: '1' } : {}],
     19: (version) => [
       {
@@ -195,6 +244,7 @@ describe('every advertised version', () => {
         timeoutMs: 5000,
       },
     ],
+    42: () => [{ groupsNames: ['committing', 'nobody', ''] }],
     43: (version) => [
       ...(version >= 1 ? [{ topicPartitions: null }, { electionType: 9, topicPartitions: null }] : []),
       { topicPartitions: [{ topic: 'there', partitions: [0, 9] }] },
@@ -238,6 +288,11 @@ describe('every advertised version', () => {
       },
     ],
     50: () => [{ users: null }, { users: [{ name: 'a' }, { name: 'b' }, { name: 'b' }] }],
+    47: () =>
+      ['committing', 'nobody', ''].map((groupId) => ({
+        groupId,
+        topics: [{ name: 'there', partitions: [{ partitionIndex: 0 }, { partitionIndex: 9 }] }],
+      })),
     60: (version) => [{}, ...(version >= 1 ? [{ endpointType: 2 }, { endpointType: 9 }] : [])],
     61: () => [{ topics: [{ name: 'there', partitionIndexes: [0, 9] }] }],
     74: (version) => [{}, ...(version >= 1 ? [{ resourceTypes: [2, 4, 32] }, { resourceTypes: [99] }] : [])],

@@ -5,6 +5,7 @@ import type { Timers } from '../../common/timers.ts'
 import type { LiveConfig } from '../../crds/config/live-config.ts'
 import type { BrokerConfig } from '../../crds/config/resolve.ts'
 import type { ResourceStore } from '../../crds/resource-store.ts'
+import type { GroupCoordinator } from '../coordinator/group/group-coordinator.ts'
 import type { MetadataCache } from '../metadata/metadata-cache.ts'
 import type { ProducerIdAllocator } from '../metadata/producer-id-allocator.ts'
 import type { ReplicaManager } from '../replication/replica-manager.ts'
@@ -31,6 +32,7 @@ export interface BrokerContext {
   readonly configs: LiveConfig
   readonly metadata: MetadataCache
   readonly replicas: ReplicaManager
+  readonly groups: GroupCoordinator
   readonly store: ResourceStore
   readonly topics: TopicAdmin
   readonly configAdmin: ConfigAdmin

@@ -5,7 +5,6 @@
  * Stop: no more requests are taken, those under way are answered, then the broker is closed.
  */
 import type { TimerHandle } from '../../common/timers.ts'
-import { NO_GROUPS } from '../coordinator/group/group-view.ts'
 import { Broker, clientMemoryBytes, type BrokerDependencies, type BrokerOptions } from './broker.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { SocketServer } from './socket-server.ts'
@@ -67,7 +66,7 @@ export class BrokerServer {
       version: options.version,
       hosts: [options.host, options.advertisedHost],
       broker,
-      groups: NO_GROUPS,
+      groups: broker.groups,
       server: this.#server,
       memory,
       listener: LISTENER,

@@ -15,6 +15,7 @@ import type { BrokerConfig } from '../../crds/config/resolve.ts'
 import { LOCAL_CLUSTER_NAME } from '../../crds/cluster.ts'
 import { LOCAL_NAMESPACE } from '../../crds/resource.ts'
 import type { ResourceStore } from '../../crds/resource-store.ts'
+import { GroupCoordinator } from '../coordinator/group/group-coordinator.ts'
 import { MetadataCache } from '../metadata/metadata-cache.ts'
 import { ProducerIdAllocator } from '../metadata/producer-id-allocator.ts'
 import { ReplicaManager } from '../replication/replica-manager.ts'
@@ -57,6 +58,7 @@ export class Broker {
   readonly quotas: ClientQuotas
   readonly logs: LogManager
   readonly replicas: ReplicaManager
+  readonly groups: GroupCoordinator
   readonly fetchSessions: FetchSessionCache
   readonly requests = new RequestMetrics()
   readonly handlers: readonly ApiHandler[]
@@ -111,6 +113,15 @@ export class Broker {
       maxReadBytes: clientMemoryBytes(config),
       logConfigOf,
     })
+    this.groups = new GroupCoordinator({
+      metadata,
+      replicas: this.replicas,
+      config: () => configs.current,
+      clock,
+      timers,
+      random,
+      logger,
+    })
     this.fetchSessions = new FetchSessionCache(config.get('max.incremental.fetch.session.cache.slots'), clock, random)
     const cluster = { namespace: LOCAL_NAMESPACE, name: LOCAL_CLUSTER_NAME }
     const topics = new TopicAdmin({ store, metadata, replicas: this.replicas, configs, timers, logger })
@@ -123,6 +134,7 @@ export class Broker {
       configs,
       metadata,
       replicas: this.replicas,
+      groups: this.groups,
       store,
       topics,
       configAdmin: new ConfigAdmin({ brokerId, store, cluster, metadata, configs, topics, timers }),
@@ -169,11 +181,13 @@ export class Broker {
       },
       logger,
     )
+    this.groups.start()
     await this.replicas.start(this.#brokerEpoch)
   }
 
   /** Stops in order; safe at any time after construction. */
   async close(): Promise<void> {
+    this.groups.close()
     this.replicas.close()
     this.metadata.close()
     await this.logs.close({ brokerEpoch: this.#brokerEpoch })

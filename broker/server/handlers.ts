@@ -5,7 +5,15 @@ import { produceHandler } from './handlers/00-produce.ts'
 import { fetchHandler } from './handlers/01-fetch.ts'
 import { listOffsetsHandler } from './handlers/02-list-offsets.ts'
 import { metadataHandler } from './handlers/03-metadata.ts'
+import { offsetCommitHandler } from './handlers/08-offset-commit.ts'
+import { offsetFetchHandler } from './handlers/09-offset-fetch.ts'
 import { findCoordinatorHandler } from './handlers/10-find-coordinator.ts'
+import { joinGroupHandler } from './handlers/11-join-group.ts'
+import { heartbeatHandler } from './handlers/12-heartbeat.ts'
+import { leaveGroupHandler } from './handlers/13-leave-group.ts'
+import { syncGroupHandler } from './handlers/14-sync-group.ts'
+import { describeGroupsHandler } from './handlers/15-describe-groups.ts'
+import { listGroupsHandler } from './handlers/16-list-groups.ts'
 import { apiVersionsHandler } from './handlers/18-api-versions.ts'
 import { createTopicsHandler } from './handlers/19-create-topics.ts'
 import { deleteTopicsHandler } from './handlers/20-delete-topics.ts'
@@ -16,10 +24,12 @@ import { describeConfigsHandler } from './handlers/32-describe-configs.ts'
 import { alterConfigsHandler } from './handlers/33-alter-configs.ts'
 import { describeLogDirsHandler } from './handlers/35-describe-log-dirs.ts'
 import { createPartitionsHandler } from './handlers/37-create-partitions.ts'
+import { deleteGroupsHandler } from './handlers/42-delete-groups.ts'
 import { electLeadersHandler } from './handlers/43-elect-leaders.ts'
 import { incrementalAlterConfigsHandler } from './handlers/44-incremental-alter-configs.ts'
 import { alterPartitionReassignmentsHandler } from './handlers/45-alter-partition-reassignments.ts'
 import { listPartitionReassignmentsHandler } from './handlers/46-list-partition-reassignments.ts'
+import { offsetDeleteHandler } from './handlers/47-offset-delete.ts'
 import { describeClientQuotasHandler } from './handlers/48-describe-client-quotas.ts'
 import { alterClientQuotasHandler } from './handlers/49-alter-client-quotas.ts'
 import { describeUserScramCredentialsHandler } from './handlers/50-describe-user-scram-credentials.ts'
@@ -34,7 +44,15 @@ export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
     fetchHandler(broker),
     listOffsetsHandler(broker),
     metadataHandler(broker),
-    findCoordinatorHandler(),
+    offsetCommitHandler(broker),
+    offsetFetchHandler(broker),
+    findCoordinatorHandler(broker),
+    joinGroupHandler(broker),
+    heartbeatHandler(broker),
+    leaveGroupHandler(broker),
+    syncGroupHandler(broker),
+    describeGroupsHandler(broker),
+    listGroupsHandler(broker),
     apiVersionsHandler(() => handlers),
     createTopicsHandler(broker),
     deleteTopicsHandler(broker),
@@ -45,10 +63,12 @@ export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
     alterConfigsHandler(broker),
     describeLogDirsHandler(broker),
     createPartitionsHandler(broker),
+    deleteGroupsHandler(broker),
     electLeadersHandler(broker),
     incrementalAlterConfigsHandler(broker),
     alterPartitionReassignmentsHandler(broker),
     listPartitionReassignmentsHandler(broker),
+    offsetDeleteHandler(broker),
     describeClientQuotasHandler(broker),
     alterClientQuotasHandler(broker),
     describeUserScramCredentialsHandler(),

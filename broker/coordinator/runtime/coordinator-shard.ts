@@ -14,8 +14,8 @@ export interface CoordinatorResult<R, Reply> {
   /** Goes out once the records, and all that was written before them, are committed. */
   readonly reply: Reply
   /**
-   * Called once, after the replay: with NONE when the records are committed, or with the error code when they are not or
-   * nobody can tell. For replies that wait for more than this operation.
+   * Called once: with NONE after the replay, when the records are committed, or with the error code when they were refused,
+   * will not be committed, or nobody can tell. For replies that wait for more than this operation.
    */
   readonly whenSettled?: (errorCode: number) => void
 }

@@ -120,7 +120,12 @@ export class ShardHost<S extends CoordinatorShard<R>, R> {
     if (this.#state === 'loading') throw new KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     if (this.#state === 'closed') throw new KafkaError(ErrorCode.NOT_COORDINATOR)
     const { records, reply, whenSettled } = operation(this.#shard)
-    this.#append(records)
+    try {
+      this.#append(records)
+    } catch (error) {
+      whenSettled?.(error instanceof KafkaError ? error.code : ErrorCode.UNKNOWN_SERVER_ERROR)
+      throw error
+    }
     if (this.#committedOffset >= this.#nextOffset) {
       whenSettled?.(ErrorCode.NONE)
       return reply

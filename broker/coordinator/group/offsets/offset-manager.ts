@@ -15,6 +15,7 @@ import type { OffsetDeleteRequest, OffsetDeleteResponseInput } from '../../../pr
 import { ZERO_UUID } from '../../../protocol/wire/uuid.ts'
 import type { CoordinatorResult } from '../../runtime/coordinator-shard.ts'
 import type { Group, GroupClient } from '../group.ts'
+import type { CommittedOffsetView } from '../group-view.ts'
 import type { GroupShardContext } from '../group-shard-context.ts'
 import type { GroupRecord, GroupRecordOf } from '../records/group-record.ts'
 import { GroupOffsets, type CommittedOffset, type TopicOffsets } from './group-offsets.ts'
@@ -129,6 +130,13 @@ export class OffsetManager {
     const batch = new RemovalBatch()
     for (const [topicName, partitions] of this.offsets.of(groupId)) addRemovals(batch, groupId, topicName, partitions)
     return batch
+  }
+
+  *views(groupId: string): Generator<CommittedOffsetView, void> {
+    for (const [topicName, partitions] of this.offsets.of(groupId)) {
+      for (const [partition, { offset, commitTimestampMs, metadata }] of partitions)
+        yield { topicName, partition, offset, commitTimestampMs, metadata }
+    }
   }
 
   replay({ key, value }: GroupRecordOf<'OffsetCommit'>): void {
