@@ -1,9 +1,11 @@
 /** Administration with Apache Kafka's own command line tools: records, log dirs, replicas, configs of brokers, quotas. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 
 import type { ToolName } from '../kafka/tools.ts'
+import { sleep, waitFor } from '../lib/wait.ts'
 import { record } from './records.ts'
 import { topicName, world } from './world.ts'
 
@@ -160,6 +162,26 @@ describe('administration', () => {
     assert.match(stdout, /2000 records sent/)
     // 2 MB at 100 kB/s, of which the first second's worth of windows is free.
     assert.ok(performance.now() - startMs > 7000, stdout)
+  })
+
+  it('an address over its quota of connections has to wait for more', async () => {
+    const localAddress = '127.0.0.77'
+    const address = ['--entity-type', 'ips', '--entity-name', localAddress]
+    await said('kafka-configs', '--alter', ...address, '--add-config', 'connection_creation_rate=2')
+    const { host, port } = world().broker
+    let closedCount = 0
+    const sockets = Array.from({ length: 40 }, () =>
+      connect({ host, port, localAddress })
+        .on('close', () => closedCount++)
+        .on('error', () => undefined),
+    )
+    // What is free after a rest is taken at once; the others are closed after a while.
+    await waitFor('connections to be closed', 10_000, () => Promise.resolve(closedCount > 0 ? true : undefined))
+    await sleep(2000)
+    const openCount = sockets.length - closedCount
+    assert.ok(openCount >= 18 && openCount <= 26, `${openCount} connections are open`)
+    for (const socket of sockets) socket.destroy()
+    await said('kafka-configs', '--alter', ...address, '--delete-config', 'connection_creation_rate')
   })
 
   it('kafka-client-metrics lists nothing', async () => {
