@@ -10,6 +10,8 @@ export interface GroupsPage {
   readonly total: number
   readonly next: string | null
   readonly groups: readonly GroupSummary[]
+  /** Ids of the other brokers, which may coordinate more. */
+  readonly otherBrokers: readonly number[]
 }
 
 export interface GroupSummary {
@@ -61,12 +63,15 @@ export function listGroups(sources: ApiSources, query: URLSearchParams): GroupsP
     const group = groups.group(groupId)
     if (group !== undefined) summaries.push(summaryOf(sources, group))
   }
-  return { total, next, groups: summaries }
+  return { total, next, groups: summaries, otherBrokers: otherBrokers(sources) }
 }
 
 export function describeGroup(sources: ApiSources, groupId: string): GroupDetails {
   const group = sources.groups.group(groupId)
-  if (group === undefined) throw notFound(`This broker coordinates no group '${groupId.slice(0, 300)}'.`)
+  if (group === undefined) {
+    const others = otherBrokers(sources).length === 0 ? '' : ' Another broker may.'
+    throw notFound(`This broker coordinates no group '${groupId.slice(0, 300)}'.${others}`)
+  }
   const members = group.members()
   const partitions = partitionsOf(sources, group, members)
   return {
@@ -75,6 +80,10 @@ export function describeGroup(sources: ApiSources, groupId: string): GroupDetail
     partitions: partitions.slice(0, MAX_PARTITIONS),
     partitionCount: partitions.length,
   }
+}
+
+function otherBrokers({ broker, brokerId }: ApiSources): number[] {
+  return broker.metadata.brokers().flatMap((other) => (other.brokerId === brokerId ? [] : [other.brokerId]))
 }
 
 function* groupIds({ groups }: ApiSources): Generator<string> {

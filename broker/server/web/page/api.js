@@ -79,7 +79,9 @@ export async function getGroups(max, signal) {
     /** @type {import('../api/groups.ts').GroupsPage} */
     const page = await getJson(['groups'], { limit: PAGE_SIZE, after }, signal)
     groups.push(...page.groups)
-    if (page.next === null || groups.length >= max) return { groups: groups.slice(0, max), total: page.total }
+    if (page.next === null || groups.length >= max) {
+      return { groups: groups.slice(0, max), total: page.total, otherBrokers: page.otherBrokers }
+    }
     after = page.next
   }
 }

@@ -47,6 +47,7 @@ export function groupView({ path }) {
         value: (row) => row.endOffset ?? undefined,
         text: (row) => offset(row.endOffset),
         isNumeric: true,
+        isMinor: true,
       },
       {
         id: 'lag',

@@ -63,6 +63,7 @@ export function groupsView({ params }) {
   })
   const count = h('span', { class: 'count' })
   const empty = h('div')
+  const elsewhere = h('p', { class: 'note' })
   const filter = filterBox('Filter groups', state.filter, (value) => {
     state.filter = value
     remember()
@@ -97,13 +98,26 @@ export function groupsView({ params }) {
     page: 'groups',
     title: 'Groups',
     filter,
-    element: h('section', {}, h('div', { class: 'head' }, h('h1', {}, 'Groups'), count, filter), table.element, empty),
+    element: h(
+      'section',
+      {},
+      h('div', { class: 'head' }, h('h1', {}, 'Groups'), count, filter),
+      table.element,
+      empty,
+      elsewhere,
+    ),
     refresh: async (signal) => {
-      const { groups, total } = await getGroups(MAX_GROUPS, signal)
+      const { groups, total, otherBrokers } = await getGroups(MAX_GROUPS, signal)
       state.loaded = groups.length
       state.total = total
       table.update(groups)
       drawCount()
+      replace(
+        elsewhere,
+        otherBrokers.length > 0 && 'These are the groups that this broker coordinates. ',
+        otherBrokers.length > 0 &&
+          h('a', { href: '#/' }, `The pages of the others (${otherBrokers.join(', ')}) show theirs`),
+      )
     },
     escape: () => {
       if (state.filter === '') return false

@@ -27,7 +27,7 @@ export function overviewView() {
         tone: (row) => (row.isAlive ? 'good' : 'bad'),
       },
       { id: 'endpoints', title: 'Listens on', value: (row) => row.endpoints.join(', ') },
-      { id: 'rack', title: 'Rack', value: (row) => row.rack ?? '–' },
+      { id: 'rack', title: 'Rack', value: (row) => row.rack ?? '–', isMinor: true },
     ],
     keyOf: (row) => String(row.brokerId),
     sort: { column: 'broker', isDescending: false },
