@@ -44,19 +44,24 @@ export function getGroup(groupId, signal) {
 }
 
 /**
- * All topics, up to `max`.
+ * All topics that have `filter` in their name, up to `max`.
  *
  * @param {number} max
+ * @param {string} filter
  * @param {AbortSignal} signal
  */
-export async function getTopics(max, signal) {
+export async function getTopics(max, filter, signal) {
   /** @type {import('../api/topics.ts').TopicSummary[]} */
   const topics = []
   /** @type {string | undefined} */
   let after
   for (;;) {
     /** @type {import('../api/topics.ts').TopicsView} */
-    const page = await getJson(['topics'], { limit: PAGE_SIZE, after }, signal)
+    const page = await getJson(
+      ['topics'],
+      { limit: PAGE_SIZE, filter: filter === '' ? undefined : filter, after },
+      signal,
+    )
     topics.push(...page.topics)
     const { total, monotonicMs } = page
     if (page.next === null || topics.length >= max) return { topics: topics.slice(0, max), total, monotonicMs }
@@ -65,19 +70,24 @@ export async function getTopics(max, signal) {
 }
 
 /**
- * All groups, up to `max`.
+ * All groups that have `filter` in their name, up to `max`.
  *
  * @param {number} max
+ * @param {string} filter
  * @param {AbortSignal} signal
  */
-export async function getGroups(max, signal) {
+export async function getGroups(max, filter, signal) {
   /** @type {import('../api/groups.ts').GroupSummary[]} */
   const groups = []
   /** @type {string | undefined} */
   let after
   for (;;) {
     /** @type {import('../api/groups.ts').GroupsPage} */
-    const page = await getJson(['groups'], { limit: PAGE_SIZE, after }, signal)
+    const page = await getJson(
+      ['groups'],
+      { limit: PAGE_SIZE, filter: filter === '' ? undefined : filter, after },
+      signal,
+    )
     groups.push(...page.groups)
     if (page.next === null || groups.length >= max) {
       return { groups: groups.slice(0, max), total: page.total, otherBrokers: page.otherBrokers }

@@ -24,7 +24,7 @@ const help = /** @type {HTMLDialogElement} */ (byId('help'))
 
 /** @type {import('./parts.js').View | undefined} */
 let view
-/** Of the view that is shown. */
+/** What is being loaded; a later refresh or view gives it up, so that answers never overtake each other. */
 let loading = new AbortController()
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer
@@ -40,7 +40,6 @@ function viewOf(route) {
 
 function open() {
   loading.abort()
-  loading = new AbortController()
   looks = 0
   view = viewOf(parseRoute(location.hash))
   document.title = `${view.title} – Ottla`
@@ -56,8 +55,10 @@ function open() {
 
 async function refresh() {
   clearTimeout(timer)
-  const shown = view
+  loading.abort()
+  loading = new AbortController()
   const { signal } = loading
+  const shown = view
   if (shown === undefined || document.hidden) return
   try {
     await shown.refresh(signal)

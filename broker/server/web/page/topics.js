@@ -1,39 +1,22 @@
 /** `#/topics`: all topics. */
 import { getOverview, getTopics } from './api.js'
-import { h, replace, setText } from './dom.js'
 import { formatBytes, formatCount } from './format.js'
+import { listView, MAX_ROWS } from './list.js'
 import { byteRate, noTopicsYet } from './overview.js'
-import { emptyState, filterBox, replaceAddress } from './parts.js'
 import { Rates } from './rates.js'
 import { routeTo } from './route.js'
-import { Table } from './table.js'
 
 /** @typedef {import('../api/topics.ts').TopicSummary} Topic */
-
-const MAX_TOPICS = 10_000
 
 /** @param {import('./route.js').Route} route @returns {import('./parts.js').View} */
 export function topicsView({ params }) {
   const rates = new Rates()
-  const state = {
-    filter: params.get('filter') ?? '',
-    sort: { column: params.get('sort') ?? 'name', isDescending: params.get('order') === 'desc' },
-    /** @type {Topic[]} */
-    topics: [],
-    total: 0,
-  }
-  const remember = () => {
-    const isDefault = state.sort.column === 'name' && !state.sort.isDescending
-    replaceAddress(
-      routeTo(['topics'], {
-        filter: state.filter,
-        ...(!isDefault && { sort: state.sort.column, order: state.sort.isDescending ? 'desc' : 'asc' }),
-      }),
-    )
-  }
-  /** @type {Table<Topic>} */
-  const table = new Table({
-    caption: 'Topics',
+  /** @type {import('./list.js').ListOptions<Topic>} */
+  const options = {
+    page: 'topics',
+    title: 'Topics',
+    noun: 'topic',
+    params,
     columns: [
       {
         id: 'name',
@@ -79,61 +62,17 @@ export function topicsView({ params }) {
       },
     ],
     keyOf: (row) => row.topicId,
-    sort: state.sort,
-    onSort: (sort) => {
-      state.sort = sort
-      remember()
-    },
-  })
-  const count = h('span', { class: 'count' })
-  const empty = h('div')
-  const filter = filterBox('Filter topics', state.filter, (value) => {
-    state.filter = value
-    remember()
-    table.setFilter(value)
-    drawCount()
-  })
-  table.setFilter(state.filter)
-
-  const drawCount = () => {
-    const { topics, total } = state
-    const shown = table.shownCount
-    const all =
-      total > topics.length ? `the first ${formatCount(topics.length)} of ${formatCount(total)}` : formatCount(total)
-    setText(count, shown === topics.length ? `${all} topics` : `${formatCount(shown)} of ${all}`)
-    table.element.hidden = shown === 0
-    if (shown > 0 || total === 0) return
-    replace(
-      empty,
-      emptyState(`No topic has “${state.filter.trim()}” in its name`, h('p', {}, 'Press Escape to see all again.')),
-    )
-  }
-
-  return {
-    page: 'topics',
-    title: 'Topics',
-    filter,
-    element: h('section', {}, h('div', { class: 'head' }, h('h1', {}, 'Topics'), count, filter), table.element, empty),
-    refresh: async (signal) => {
-      const { topics, total, monotonicMs } = await getTopics(MAX_TOPICS, signal)
+    load: async (filter, signal) => {
+      const { topics, total, monotonicMs } = await getTopics(MAX_ROWS, filter, signal)
       rates.add(
         monotonicMs,
         topics.map((topic) => [topic.name, { in: topic.bytesIn, out: topic.bytesOut }]),
       )
-      state.topics = topics
-      state.total = total
-      table.update(topics)
-      replace(empty, total === 0 && noTopicsYet(await getOverview(signal)))
-      drawCount()
+      return { rows: topics, total }
     },
-    escape: () => {
-      if (state.filter === '') return false
-      filter.value = ''
-      filter.dispatchEvent(new Event('input'))
-      replace(empty)
-      return true
-    },
+    whenEmpty: async (signal) => noTopicsYet(await getOverview(signal)),
   }
+  return listView(options)
 }
 
 /** A dash where other brokers lead all partitions. @param {Topic} topic @param {string} text */
