@@ -15,11 +15,11 @@ interface Put {
 
 const serde: RecordSerde<Put> = {
   encode: ({ key, value }) => ({ key: Buffer.from(key), value: value === null ? null : Buffer.from(value) }),
-  decode(key, value) {
-    const name = key.toString()
-    if (name.startsWith('unknown')) return undefined
-    if (name.startsWith('broken')) throw new RangeError('no such record')
-    return { key: name, value: value === null ? null : value.toString() }
+  decode(cursor) {
+    const key = cursor.key()?.toString() ?? ''
+    if (key.startsWith('unknown')) return undefined
+    if (key.startsWith('broken')) throw new RangeError('no such record')
+    return { key, value: cursor.value()?.toString() ?? null }
   },
 }
 

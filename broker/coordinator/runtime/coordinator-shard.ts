@@ -7,6 +7,8 @@
  * may be changed by operations directly, and is lost with the shard.
  */
 
+import type { RecordCursor } from '../../protocol/records/record.ts'
+
 /** What an operation wants done. */
 export interface CoordinatorResult<R, Reply> {
   /** Appended all or none, in this order, and replayed before the next operation runs. May be empty. */
@@ -33,10 +35,10 @@ export interface RecordSerde<R> {
   /** A null value is a tombstone. */
   encode(record: R): { readonly key: Buffer; readonly value: Buffer | null }
   /**
-   * Undefined for a record of a type that this program does not know (a newer one wrote it). The buffers are views that
-   * are valid during the call only: what is kept is copied. Throws for malformed bytes.
+   * The record that the cursor stands at. Undefined for one of a type that this program does not know (a newer one wrote
+   * it). The cursor's bytes are valid during the call only: what is kept is copied. Throws for malformed bytes.
    */
-  decode(key: Buffer, value: Buffer | null): R | undefined
+  decode(cursor: RecordCursor): R | undefined
 }
 
 export interface CoordinatorShard<R> {

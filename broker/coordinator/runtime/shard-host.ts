@@ -78,10 +78,9 @@ export class ShardHost<S extends CoordinatorShard<R>, R> {
     const isWanted = (): boolean => this.#state === 'loading'
     const endOffset = partition.log.nextOffset
     await this.#passed((waiter) => partition.whenWritten(endOffset, waiter))
-    const loaded = await loadRecords(partition.log, endOffset, clock, isWanted, (key, value, offset) => {
-      if (key === null) return
-      const record = serde.decode(key, value)
-      if (record !== undefined) this.#shard.replay(record, offset)
+    const loaded = await loadRecords(partition.log, endOffset, clock, isWanted, (cursor) => {
+      const record = serde.decode(cursor)
+      if (record !== undefined) this.#shard.replay(record, cursor.offset)
     })
     // What it answers from now on must not be taken back by another leader.
     await this.#passed((waiter) => partition.whenCommitted(endOffset, waiter))

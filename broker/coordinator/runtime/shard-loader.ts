@@ -17,7 +17,7 @@ export interface LoadedRecords {
 }
 
 /**
- * Calls `take` with the key and value (views, valid during the call) of each record below `endOffset`. Stops early, without
+ * Calls `take` with a cursor at each record (valid during the call) below `endOffset`. Stops early, without
  * an error, once `isWanted` is false. Errors: KafkaError for what can't be read, RecordsError for what is no record.
  */
 export async function loadRecords(
@@ -25,7 +25,7 @@ export async function loadRecords(
   endOffset: number,
   clock: Clock,
   isWanted: () => boolean,
-  take: (key: Buffer | null, value: Buffer | null, offset: number) => void,
+  take: (record: RecordCursor) => void,
 ): Promise<LoadedRecords> {
   let recordCount = 0
   let sizeBytes = 0
@@ -54,7 +54,7 @@ export async function loadRecords(
           while (cursor.next()) {
             if (cursor.offset < nextOffset) continue
             recordCount++
-            take(cursor.key(), cursor.value(), cursor.offset)
+            take(cursor)
           }
           await pause()
         }

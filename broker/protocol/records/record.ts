@@ -61,15 +61,17 @@ export interface RecordsSection {
  * {@link RecordsError} (`INVALID_RECORD`, or what decompression throws).
  */
 export class RecordCursor {
-  readonly #records: Buffer
+  /** The decompressed records: what {@link keyStart} and {@link valueStart} are positions of. */
+  readonly records: Buffer
   readonly #baseOffset: number
   readonly #baseTimestamp: number
   readonly #logAppendTime: number | undefined
   readonly #count: number
   #read = 0
   #position = 0
-  #keyStart = 0
-  #valueStart = 0
+  /** Where the key and the value begin, for who decodes them in place. */
+  keyStart = 0
+  valueStart = 0
   #headersStart = 0
   /** The record's offset. */
   offset = -1
@@ -84,7 +86,7 @@ export class RecordCursor {
   sizeInBytes = 0
 
   constructor(section: RecordsSection) {
-    this.#records = section.records
+    this.records = section.records
     this.#count = section.count
     this.#baseOffset = section.baseOffset
     this.#baseTimestamp = section.baseTimestamp
@@ -108,7 +110,7 @@ export class RecordCursor {
 
   /** Moves to the next record; false after the last. */
   next(): boolean {
-    const records = this.#records
+    const records = this.records
     if (this.#read === this.#count) return false
     const start = this.#position
     const length = readVarint(records, start)
@@ -119,10 +121,10 @@ export class RecordCursor {
     this.timestamp = this.#logAppendTime ?? this.#baseTimestamp + timestampDelta
     this.offset = this.#baseOffset + readVarint(records, varintEnd)
     this.keyLength = Math.max(readVarint(records, varintEnd), -1)
-    this.#keyStart = varintEnd
-    this.valueLength = Math.max(readVarint(records, this.#keyStart + Math.max(this.keyLength, 0)), -1)
-    this.#valueStart = varintEnd
-    this.headerCount = readVarint(records, this.#valueStart + Math.max(this.valueLength, 0))
+    this.keyStart = varintEnd
+    this.valueLength = Math.max(readVarint(records, this.keyStart + Math.max(this.keyLength, 0)), -1)
+    this.valueStart = varintEnd
+    this.headerCount = readVarint(records, this.valueStart + Math.max(this.valueLength, 0))
     this.#headersStart = varintEnd
     this.#checkHeaders(end)
     this.sizeInBytes = end - start
@@ -141,12 +143,12 @@ export class RecordCursor {
 
   /** The current record's key: a view. */
   key(): Buffer | null {
-    return this.keyLength < 0 ? null : this.#records.subarray(this.#keyStart, this.#keyStart + this.keyLength)
+    return this.keyLength < 0 ? null : this.records.subarray(this.keyStart, this.keyStart + this.keyLength)
   }
 
   /** The current record's value: a view. */
   value(): Buffer | null {
-    return this.valueLength < 0 ? null : this.#records.subarray(this.#valueStart, this.#valueStart + this.valueLength)
+    return this.valueLength < 0 ? null : this.records.subarray(this.valueStart, this.valueStart + this.valueLength)
   }
 
   /** The current record's headers, the first `limit` of them; their values are views. */
@@ -155,19 +157,19 @@ export class RecordCursor {
     let position = this.#headersStart
     const count = Math.min(this.headerCount, limit)
     for (let i = 0; i < count; i++) {
-      const keyLength = readVarint(this.#records, position)
+      const keyLength = readVarint(this.records, position)
       const keyEnd = varintEnd + keyLength
-      const key = this.#records.toString('utf8', varintEnd, keyEnd)
-      const valueLength = readVarint(this.#records, keyEnd)
+      const key = this.records.toString('utf8', varintEnd, keyEnd)
+      const valueLength = readVarint(this.records, keyEnd)
       position = varintEnd + Math.max(valueLength, 0)
-      headers.push({ key, value: valueLength < 0 ? null : this.#records.subarray(varintEnd, position) })
+      headers.push({ key, value: valueLength < 0 ? null : this.records.subarray(varintEnd, position) })
     }
     return headers
   }
 
   /** The whole current record, its length included: a view, for whoever copies records as they are. */
   bytes(): Buffer {
-    return this.#records.subarray(this.#position - this.sizeInBytes, this.#position)
+    return this.records.subarray(this.#position - this.sizeInBytes, this.#position)
   }
 
   /** Checks that the headers are sound and end where the record does. */
@@ -175,9 +177,9 @@ export class RecordCursor {
     let position = this.#headersStart
     if (this.headerCount < 0 || this.headerCount > end - position) throw this.#malformed(`${this.headerCount} headers`)
     for (let i = 0; i < this.headerCount; i++) {
-      const keyLength = readVarint(this.#records, position)
+      const keyLength = readVarint(this.records, position)
       if (keyLength < 0) throw this.#malformed('a header without a key')
-      const valueLength = readVarint(this.#records, varintEnd + keyLength)
+      const valueLength = readVarint(this.records, varintEnd + keyLength)
       position = varintEnd + Math.max(valueLength, 0)
       if (position > end) throw this.#malformed('a header reaches past the end of the record')
     }

@@ -11,6 +11,9 @@ const MAX_STRING_BYTES = 0x7fff
 export const MAX_ARRAY_ELEMENTS = 100_000
 /** Topic names and client ids are mostly shorter. */
 const MAX_CACHED_CHARS = 64
+/** The uuid that was read last: the same topic's comes many times in a row. */
+const lastUuidBytes = Buffer.alloc(16)
+let lastUuid = ''
 /** A power of two. */
 const CACHED_STRINGS = 1024
 
@@ -115,8 +118,18 @@ export class Reader {
     const position = this.#advance(16)
     const buffer = this.#buffer
     let bits = 0
-    for (let i = 0; i < 16; i++) bits |= buffer[position + i] as number
-    return bits === 0 ? ZERO_UUID : buffer.toString('base64url', position, position + 16)
+    let difference = 0
+    for (let i = 0; i < 16; i++) {
+      const byte = buffer[position + i] as number
+      bits |= byte
+      difference |= byte ^ (lastUuidBytes[i] as number)
+    }
+    if (bits === 0) return ZERO_UUID
+    if (difference !== 0) {
+      buffer.copy(lastUuidBytes, 0, position, position + 16)
+      lastUuid = lastUuidBytes.toString('base64url')
+    }
+    return lastUuid
   }
 
   /** An unsigned varint of at most 32 bits (five bytes). */

@@ -30,16 +30,20 @@ export const groupRecordSerde: RecordSerde<GroupRecord> = {
     }
   },
 
-  decode(keyBytes, valueBytes) {
-    const keyReader = new Reader(keyBytes)
+  decode(cursor) {
+    if (cursor.keyLength < 0) return undefined
+    const { records, keyStart, valueStart } = cursor
+    const keyReader = new Reader(records, keyStart, keyStart + cursor.keyLength)
     const type = typesById.get(keyReader.int16())
     if (type === undefined) return undefined
     const { key, value } = GROUP_RECORD_TYPES[type]
     const decodedKey = decodeMessage(key as Message, 0, keyReader)
-    if (valueBytes === null) return { type, key: decodedKey, value: null } as GroupRecord
+    if (cursor.valueLength < 0) return { type, key: decodedKey, value: null } as GroupRecord
     // Decoded bytes are views, and these are kept.
-    const bytes = TYPES_WITH_BYTES.has(type) ? Buffer.from(valueBytes) : valueBytes
-    return { type, key: decodedKey, value: decodedValue(value, bytes) } as GroupRecord
+    const reader = TYPES_WITH_BYTES.has(type)
+      ? new Reader(Buffer.from(records.subarray(valueStart, valueStart + cursor.valueLength)))
+      : new Reader(records, valueStart, valueStart + cursor.valueLength)
+    return { type, key: decodedKey, value: decodedValue(value, reader) } as GroupRecord
   },
 }
 
@@ -60,8 +64,7 @@ function encoded(prefix: number, schema: Message, version: number, value: object
 }
 
 /** A value of a version that a newer program wrote is an error: what it says can't be known. */
-function decodedValue(schema: Message, bytes: Buffer): object {
-  const reader = new Reader(bytes)
+function decodedValue(schema: Message, reader: Reader): object {
   const version = reader.int16()
   const { first, last } = schema.versions
   if (version < first || version > last) throw new RangeError(`${schema.name} of unknown version ${version}`)
