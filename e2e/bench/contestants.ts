@@ -16,8 +16,11 @@ const brokerConfig: Readonly<Record<ContestantName, Readonly<Record<string, stri
   'ottla-fsync': {},
 }
 
-/** Deleted topics free the disk soon, so that one measurement does not pay for the last one. */
-const sharedConfig = { 'log.segment.delete.delay.ms': '1000' }
+/**
+ * Deleted topics free the disk soon, so that one measurement does not pay for the last one; what is to be compacted is
+ * compacted soon.
+ */
+const sharedConfig = { 'log.segment.delete.delay.ms': '1000', 'log.cleaner.backoff.ms': '1000' }
 
 export class Contestant {
   readonly name: ContestantName
@@ -39,9 +42,9 @@ export class Contestant {
   }
 
   /** Makes a topic and waits until all its partitions have leaders. */
-  async createTopic(about: string, partitions: number): Promise<string> {
+  async createTopic(about: string, partitions: number, config: Readonly<Record<string, string>> = {}): Promise<string> {
     const topic = `bench-${about}-${this.#nextTopic++}`
-    await this.withAdmin((admin) => admin.call('createTopic', { topic, partitions, replicationFactor: 1 }))
+    await this.withAdmin((admin) => admin.call('createTopic', { topic, partitions, replicationFactor: 1, config }))
     await this.waitForLeaders({ [topic]: partitions })
     return topic
   }

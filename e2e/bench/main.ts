@@ -9,6 +9,7 @@ import { KafkaTools } from '../kafka/tools.ts'
 import { kafkaVersion } from '../kafka/install.ts'
 import { e2eFolder, makeRunFolder } from '../lib/paths.ts'
 import { MissingRequirementError, requireProgram } from '../lib/requirements.ts'
+import { compaction } from './compaction.ts'
 import { Contestant } from './contestants.ts'
 import { describeMachine } from './machine.ts'
 import { Recorder } from './measure.ts'
@@ -34,6 +35,7 @@ const parts: Readonly<Record<Part, (bench: Bench) => Promise<void>>> = {
   recovery,
   memory: restingMemory,
   partitions: manyPartitions,
+  compaction,
 }
 
 async function runBench(options: BenchOptions): Promise<void> {

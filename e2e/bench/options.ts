@@ -1,6 +1,15 @@
 import { parseArgs } from 'node:util'
 
-export const allParts = ['produce', 'consume', 'e2e', 'startup', 'recovery', 'memory', 'partitions'] as const
+export const allParts = [
+  'produce',
+  'consume',
+  'e2e',
+  'startup',
+  'recovery',
+  'memory',
+  'partitions',
+  'compaction',
+] as const
 
 export type Part = (typeof allParts)[number]
 

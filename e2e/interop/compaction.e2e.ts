@@ -3,7 +3,7 @@
  * What they keep is also known beforehand: the newest record of each key, without tombstones whose time is over.
  */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { SeededRandom } from '../../common/random.ts'
@@ -61,6 +61,7 @@ describe('compaction', function () {
       await client.close()
       await broker.kill().catch(() => undefined)
     }
+    rmSync(folder, { recursive: true, force: true })
   })
 
   for (const { topic, deleteRetentionMs, codec, idempotent } of topics) {

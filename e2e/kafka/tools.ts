@@ -26,6 +26,7 @@ const toolClasses = {
   'kafka-verifiable-producer': 'org.apache.kafka.tools.VerifiableProducer',
   'client-worker': 'ClientWorker',
   'crash-producer': 'CrashProducer',
+  'keyed-load': 'KeyedLoad',
   'log-reader': 'LogReader',
   'partition-consumer': 'PartitionConsumer',
   'round-trip': 'RoundTrip',

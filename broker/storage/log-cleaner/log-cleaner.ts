@@ -179,8 +179,8 @@ export class LogCleaner {
       if (target === undefined) continue
       maxDirtyRatio = Math.max(maxDirtyRatio, target.cleanableRatio)
       maxDelayMs = Math.max(maxDelayMs, target.compactionDelayMs)
-      if (tried.has(log) || !isDue(target)) continue
-      if (best === undefined || target.cleanableRatio > best.cleanableRatio) best = target
+      if (!isDue(target)) this.#failures.delete(log)
+      else if (!tried.has(log) && target.cleanableRatio > (best?.cleanableRatio ?? -1)) best = target
     }
     this.#maxDirtyRatio = maxDirtyRatio
     this.#maxCompactionDelayMs = maxDelayMs
