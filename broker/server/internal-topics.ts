@@ -3,7 +3,7 @@ import type { BrokerConfig } from '../../crds/config/resolve.ts'
 import { GROUP_METADATA_TOPIC, isInternalTopic } from '../../crds/topic.ts'
 import { ErrorCode, KafkaError } from '../protocol/error-codes.ts'
 import type { BrokerContext } from './broker-context.ts'
-import type { TopicToCreate } from './topic-admin.ts'
+import { MAX_REPLICAS, type TopicToCreate } from './topic-admin.ts'
 
 /** How long a request waits for an internal topic that it is the first to need; its client asks again afterwards. */
 const CREATION_WAIT_MS = 5000
@@ -29,10 +29,11 @@ export function topicToCreate({ config, metadata }: BrokerContext, name: string)
   if (!isInternalTopic(name)) return defaults
   if (name !== GROUP_METADATA_TOPIC) return { ...defaults, configs: { 'cleanup.policy': 'compact' } }
   const aliveCount = metadata.brokers().filter(({ isFenced }) => !isFenced).length
+  const wanted = config.get('offsets.topic.replication.factor')
   return {
     ...defaults,
     partitions: config.get('offsets.topic.num.partitions'),
-    replicationFactor: Math.max(1, Math.min(config.get('offsets.topic.replication.factor'), aliveCount)),
+    replicationFactor: Math.max(1, Math.min(wanted, aliveCount, MAX_REPLICAS)),
     configs: offsetsTopicConfig(config),
   }
 }

@@ -59,6 +59,8 @@ export interface TopicAdminDependencies {
   readonly logger: Logger
 }
 
+/** Partitions have one replica each, as yet. */
+export const MAX_REPLICAS = 1
 /** Far above what a cluster takes. */
 const MAX_PARTITIONS_PER_TOPIC = 100_000
 /** New partitions, of all topics of one request together, as Kafka limits them. */
@@ -280,7 +282,7 @@ export class TopicAdmin {
         `Unable to replicate the partition ${replicas} time(s): The target replication factor of ${replicas} cannot be reached because only ${alive} broker(s) are registered.`,
       )
     }
-    if (replicas > 1) {
+    if (replicas > MAX_REPLICAS) {
       throw new KafkaError(
         ErrorCode.INVALID_REPLICATION_FACTOR,
         'Replication is not supported yet: the replication factor has to be 1.',
