@@ -81,7 +81,8 @@ export class BatchFilter {
     const count = recordBatch.recordsCount(buffer, position)
     const whole = buffer.subarray(position, position + recordBatch.sizeInBytes(buffer, position))
     this.recordsRead += count
-    if (dropsRecords || count === 0) return staysEmpty ? emptied(whole) : undefined
+    if (count === 0) return staysEmpty ? whole : undefined
+    if (dropsRecords) return staysEmpty ? emptied(whole) : undefined
     if (recordBatch.baseOffset(buffer, position) > this.#passMap.latestOffset) {
       this.recordsRetained += count
       return whole

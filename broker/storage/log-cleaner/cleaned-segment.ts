@@ -7,7 +7,7 @@ import { encodeTransactionIndex, type AbortedTxn } from './cleaned-transactions.
 import { CLEANED_SUFFIX, discardCleaned } from './segment-swap.ts'
 
 /** Written bytes are synced in portions: one fsync of a whole segment would hold up those of the producers. */
-const SYNC_EVERY_BYTES = 8 * 1024 * 1024
+const SYNC_EVERY_BYTES = 4 * 1024 * 1024
 
 export class CleanedSegment {
   readonly segment: LogSegment

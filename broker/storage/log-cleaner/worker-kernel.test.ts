@@ -115,6 +115,24 @@ describe('log cleaner in a thread', () => {
     }
   })
 
+  it('has a lower priority than the rest of the process, on Linux', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const kernel = new WorkerKernel()
+    try {
+      await kernel.begin(pass)
+      // The niceness is the 19th field of the statistics of a thread; the second, its name, may have spaces.
+      const niceness = fs.readdirSync('/proc/self/task').map((id) => {
+        const stat = fs.readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
+        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])
+      })
+      const lowest = Math.max(...niceness)
+      assert.equal(lowest, os.getPriority() + 5)
+      assert.equal(niceness.filter((each) => each === lowest).length, 1)
+    } finally {
+      await kernel.close()
+    }
+  })
+
   it('fails what it was asked when the thread ends, and begins another with the next pass', async () => {
     const kernel = new WorkerKernel()
     try {
