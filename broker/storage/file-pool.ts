@@ -59,6 +59,7 @@ export class PooledFile {
   #isDropped = false
   #opening: FileUser[] | undefined
   #onOpened: (() => void) | undefined
+  #heir: ((file: DiskFile) => void) | undefined
 
   constructor(pool: FilePool, path: string) {
     this.#pool = pool
@@ -126,9 +127,13 @@ export class PooledFile {
     else this.#pool.becameIdle(this)
   }
 
-  /** Refuses further uses and closes the file after the last one. Resolves once no opening is under way. */
-  async drop(): Promise<void> {
+  /**
+   * Refuses further uses and closes the file after the last one, or hands it to `heir` then. Resolves once no opening is
+   * under way.
+   */
+  async drop(heir?: (file: DiskFile) => void): Promise<void> {
     this.#isDropped = true
+    this.#heir = heir
     this.#isPinned = false
     if (this.#opening !== undefined) {
       await new Promise<void>((resolve) => {
@@ -152,6 +157,10 @@ export class PooledFile {
     this.#pool.becameBusy(this)
     this.#file = undefined
     this.#pool.closed()
+    if (this.#heir !== undefined) {
+      this.#heir(file)
+      return
+    }
     // Nothing in the file depends on its close: bytes not synced are pinned, and close reports nothing else.
     file.close().catch(() => undefined)
   }

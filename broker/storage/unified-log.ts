@@ -27,6 +27,7 @@ import { isNoSpace } from '../../common/disk.ts'
 import { ErrorCode } from '../protocol/error-codes.ts'
 import * as recordBatch from '../protocol/records/record-batch.ts'
 import { appendFailure, appendFailureOf, appendInfoOf } from './append-outcome.ts'
+import { freeAndClose } from './disk-calls.ts'
 import { LogCheckpointer } from './log-checkpointer.ts'
 import type { LastRecord } from './log-cleaner/batch-filter.ts'
 import type { CleanedSegment } from './log-cleaner/cleaned-segment.ts'
@@ -475,19 +476,34 @@ export class UnifiedLog {
       const isCurrent = this.#state !== 'closed' && this.#cutCount === cutCount && segments.hasInactiveRun(replaced)
       if (!isCurrent || this.#writer.failure !== undefined || !this.#config.cleanupPolicy.compact) return false
       await prepareSwap(disk, folder, segment.baseOffset)
+      let swapEnded = (_hasSucceeded: boolean): void => undefined
+      const swap = new Promise<boolean>((resolve) => {
+        swapEnded = resolve
+      })
       try {
         await decideSwap(disk, folder, segment.baseOffset)
         cleaned.takeOver()
         segments.replaceRun(replaced, segment)
         this.#reads.compactedBefore(segments.next(segment)?.baseOffset ?? segment.baseOffset)
         this.#sizeBytes = segments.sizeBytes
-        await Promise.all(replaced.map((old) => old.file.drop()))
+        await Promise.all(
+          replaced.map((old) =>
+            // Readers may keep an old file for longer; only one that has neither name nor reader may be cut.
+            old.file.drop((file) => {
+              swap
+                .then((isDone) => (isDone ? freeAndClose(file, old.writtenBytes) : file.close()))
+                .catch(() => undefined)
+            }),
+          ),
+        )
         const baseOffsets = replaced.map((old) => old.baseOffset)
         await finishSwap(disk, folder, segment.baseOffset, baseOffsets)
+        swapEnded(true)
         segment.file.unpin()
         for (const old of baseOffsets) if (old !== segment.baseOffset) await producers.deleteSnapshot(old)
         this.#reads.noteIndexUse(segment)
       } catch (error) {
+        swapEnded(false)
         // A start ends the swap, or finds that it never began; until then nobody knows.
         this.#writer.fail(asError(error))
         throw error
