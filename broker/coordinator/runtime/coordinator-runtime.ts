@@ -29,16 +29,28 @@ export interface CoordinatorRuntimeOptions<S extends CoordinatorShard<R>, R> {
   readonly createShard: (timer: CoordinatorTimer<R>) => S
 }
 
-/** For metrics. */
+/** For metrics: what happened since the start. */
 export interface CoordinatorStats {
   loadCount: number
   failedLoadCount: number
+  /** Shards that ended because an append was refused after its records were replayed, or a replay failed. */
+  lostStateCount: number
   lastLoadMs: number
   maxLoadMs: number
+  /** Of all loads together. */
+  totalLoadMs: number
+}
+
+/** Partitions that this broker leads, by what their shards do now. */
+export interface ShardCounts {
+  loading: number
+  active: number
+  /** The load failed, and waits for its next attempt. */
+  failed: number
 }
 
 /** Loads that read at the same time: each holds a chunk of its partition. */
-const CONCURRENT_LOADS = 4
+const CONCURRENT_READS = 4
 const FIRST_RETRY_MS = 500
 const MAX_RETRY_MS = 30_000
 
@@ -53,11 +65,19 @@ interface Slot<S extends CoordinatorShard<R>, R> {
 }
 
 export class CoordinatorRuntime<S extends CoordinatorShard<R>, R> {
-  readonly stats: CoordinatorStats = { loadCount: 0, failedLoadCount: 0, lastLoadMs: 0, maxLoadMs: 0 }
+  readonly stats: CoordinatorStats = {
+    loadCount: 0,
+    failedLoadCount: 0,
+    lostStateCount: 0,
+    lastLoadMs: 0,
+    maxLoadMs: 0,
+    totalLoadMs: 0,
+  }
   readonly #options: CoordinatorRuntimeOptions<S, R>
   readonly #slots = new Map<number, Slot<S, R>>()
-  readonly #loadQueue: (() => void)[] = []
-  #loadingCount = 0
+  /** Loads that wait for their turn to read. */
+  readonly #readQueue: (() => void)[] = []
+  #readingCount = 0
   #unsubscribe: (() => void) | undefined
 
   constructor(options: CoordinatorRuntimeOptions<S, R>) {
@@ -84,17 +104,21 @@ export class CoordinatorRuntime<S extends CoordinatorShard<R>, R> {
     }
   }
 
-  /** Partitions that this broker leads and whose shards are not active (yet). */
-  get loadingCount(): number {
-    let count = 0
-    for (const { host } of this.#slots.values()) if (host?.shard === undefined) count++
-    return count
+  get shardCounts(): ShardCounts {
+    const counts = { loading: 0, active: 0, failed: 0 }
+    for (const { host } of this.#slots.values()) {
+      if (host === undefined) counts.failed++
+      else if (host.isLoading) counts.loading++
+      else counts.active++
+    }
+    return counts
   }
 
   /**
    * Runs `operation` on the shard of a partition before this returns, and resolves with its reply once all is committed.
    * Rejects with KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE (not committed in
-   * `timeoutMs`; the records stay), UNKNOWN_SERVER_ERROR (more records than a batch holds), and what the operation throws.
+   * `timeoutMs`; the records stay), UNKNOWN_SERVER_ERROR (more records than a batch holds; the operation failed, which is
+   * logged), and the KafkaError that the operation throws.
    */
   write<T>(partition: number, timeoutMs: number, operation: (shard: S) => CoordinatorResult<R, T>): Promise<T> {
     return this.#withHost(partition, (host) => host.write(timeoutMs, operation))
@@ -105,9 +129,22 @@ export class CoordinatorRuntime<S extends CoordinatorShard<R>, R> {
     return this.#withHost(partition, (host) => host.read(timeoutMs, operation))
   }
 
-  /** {@link read} on every partition that this broker leads; rejects if one of them can't answer. */
-  readAll<T>(timeoutMs: number, operation: (shard: S) => T): Promise<T[]> {
-    return Promise.all([...this.#slots.keys()].map((partition) => this.read(partition, timeoutMs, operation)))
+  /**
+   * {@link read} on every partition that this broker leads; rejects if one of them can't answer. One that it ceases to
+   * lead meanwhile is left out.
+   */
+  async readAll<T>(timeoutMs: number, operation: (shard: S) => T): Promise<T[]> {
+    const reads = [...this.#slots.keys()].map(async (partition) => {
+      try {
+        return [await this.read(partition, timeoutMs, operation)]
+      } catch (error) {
+        if (error instanceof KafkaError && error.code === ErrorCode.NOT_COORDINATOR) return []
+        throw error
+      }
+    })
+    const results: T[] = []
+    for (const found of await Promise.all(reads)) results.push(...found)
+    return results
   }
 
   async #withHost<T>(partition: number, use: (host: ShardHost<S, R>) => Promise<T>): Promise<T> {
@@ -144,56 +181,69 @@ export class CoordinatorRuntime<S extends CoordinatorShard<R>, R> {
     const host: ShardHost<S, R> = new ShardHost({
       ...this.#options,
       partition: slot.partition,
-      onBroken: (error) => this.#onFailure(slot, host, error),
+      onBroken: (cause) => {
+        this.stats.lostStateCount++
+        this.#loadLater(slot, host, cause)
+      },
     })
     slot.host = host
-    this.#whenTurn(() => this.#loadNow(slot, host))
-  }
-
-  #whenTurn(run: () => Promise<void>): void {
-    const start = (): void => {
-      this.#loadingCount++
-      void run().finally(() => {
-        this.#loadingCount--
-        this.#loadQueue.shift()?.()
-      })
-    }
-    if (this.#loadingCount < CONCURRENT_LOADS) start()
-    else this.#loadQueue.push(start)
+    void this.#loadNow(slot, host)
   }
 
   async #loadNow(slot: Slot<S, R>, host: ShardHost<S, R>): Promise<void> {
-    if (!host.isLoading) return
     const { clock, logger } = this.#options
-    const startMs = clock.monotonicMs()
     try {
-      const { recordCount, sizeBytes } = await host.load()
-      if (host.shard === undefined) return
+      let startMs = 0
+      const { recordCount, sizeBytes } = await this.#inTurn(() => {
+        startMs = clock.monotonicMs()
+        return host.replayPartition()
+      })
+      if (!(await host.becomeActive())) return
       const loadMs = clock.monotonicMs() - startMs
       slot.attempts = 0
       this.stats.loadCount++
       this.stats.lastLoadMs = loadMs
       this.stats.maxLoadMs = Math.max(this.stats.maxLoadMs, loadMs)
+      this.stats.totalLoadMs += loadMs
       if (recordCount > 0) {
         const fields = { partition: slot.partition.key, recordCount, sizeBytes, loadMs: Math.round(loadMs) }
         logger.info(fields, 'coordinator loaded')
       }
     } catch (error) {
+      // A load that nobody wants any more ends as it likes.
+      if (slot.host !== host || !this.#isCurrent(slot)) return
       host.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-      this.#onFailure(slot, host, error)
+      this.stats.failedLoadCount++
+      this.#loadLater(slot, host, error)
+    }
+  }
+
+  /** Only the reading waits for its turn: the wait for the high watermark, which others decide, holds nobody up. */
+  async #inTurn<T>(read: () => Promise<T>): Promise<T> {
+    if (this.#readingCount < CONCURRENT_READS) this.#readingCount++
+    else await new Promise<void>((resolve) => this.#readQueue.push(resolve))
+    try {
+      return await read()
+    } finally {
+      const next = this.#readQueue.shift()
+      if (next === undefined) this.#readingCount--
+      else next()
     }
   }
 
   /** Tries again while the leadership lasts. */
-  #onFailure(slot: Slot<S, R>, host: ShardHost<S, R>, error: unknown): void {
-    if (slot.host !== host || this.#slots.get(slot.partition.partition) !== slot) return
-    this.stats.failedLoadCount++
+  #loadLater(slot: Slot<S, R>, host: ShardHost<S, R>, cause: unknown): void {
+    if (slot.host !== host || !this.#isCurrent(slot)) return
     slot.host = undefined
     const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(slot.attempts++, 10))
-    const fields = { partition: slot.partition.key, delayMs, err: error }
+    const fields = { partition: slot.partition.key, delayMs, err: cause }
     // Most often the leadership has just ended, which the replica manager tells next.
-    const level = error instanceof KafkaError && error.code === ErrorCode.NOT_COORDINATOR ? 'info' : 'error'
+    const level = cause instanceof KafkaError && cause.code === ErrorCode.NOT_COORDINATOR ? 'info' : 'error'
     this.#options.logger[level](fields, 'a coordinator lost its state, or could not load it; it is loaded again')
     slot.retry = this.#options.timers.schedule(delayMs, () => this.#load(slot))
+  }
+
+  #isCurrent(slot: Slot<S, R>): boolean {
+    return this.#slots.get(slot.partition.partition) === slot
   }
 }

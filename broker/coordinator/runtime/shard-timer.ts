@@ -2,25 +2,32 @@
 import type { TimerHandle, Timers } from '../../../common/timers.ts'
 import type { CoordinatorResult, CoordinatorTimer } from './coordinator-shard.ts'
 
+export type TimerOperation<R> = () => CoordinatorResult<R, unknown>
+
 export class ShardTimer<R> implements CoordinatorTimer<R> {
   readonly #timers: Timers
-  readonly #run: (operation: () => CoordinatorResult<R, unknown>) => void
+  readonly #run: (key: string, operation: TimerOperation<R>, attempt: number) => void
   readonly #scheduled = new Map<string, TimerHandle>()
   #isClosed = false
 
-  /** `run` runs an operation as any other. */
-  constructor(timers: Timers, run: (operation: () => CoordinatorResult<R, unknown>) => void) {
+  /** `run` runs an operation as any other; `attempt` counts its retries. */
+  constructor(timers: Timers, run: (key: string, operation: TimerOperation<R>, attempt: number) => void) {
     this.#timers = timers
     this.#run = run
   }
 
-  schedule(key: string, delayMs: number, operation: () => CoordinatorResult<R, unknown>): void {
+  schedule(key: string, delayMs: number, operation: TimerOperation<R>): void {
+    this.retry(key, delayMs, operation, 0)
+  }
+
+  /** As {@link schedule}, for an operation that failed `attempt` times. */
+  retry(key: string, delayMs: number, operation: TimerOperation<R>, attempt: number): void {
     if (this.#isClosed) return
     this.#scheduled.get(key)?.cancel()
     const handle = this.#timers.schedule(delayMs, () => {
       if (this.#scheduled.get(key) !== handle) return
       this.#scheduled.delete(key)
-      this.#run(operation)
+      this.#run(key, operation, attempt)
     })
     this.#scheduled.set(key, handle)
   }
