@@ -40,13 +40,15 @@ export function decompressedRecords(
 
 /** Decompressed records and what of their batch's header gives them a meaning. */
 export interface RecordsSection {
-  /** Exactly the records. */
   readonly records: Buffer
+  /** Where in `records` they are; default: all of it. */
+  readonly start?: number
+  readonly end?: number
   readonly count: number
   readonly baseOffset: number
   readonly baseTimestamp: number
   /** The time that all records share where the batch has LogAppendTime; else their own timestamps count. */
-  readonly logAppendTime?: number
+  readonly logAppendTime?: number | undefined
 }
 
 /**
@@ -61,14 +63,15 @@ export interface RecordsSection {
  * {@link RecordsError} (`INVALID_RECORD`, or what decompression throws).
  */
 export class RecordCursor {
-  /** The decompressed records: what {@link keyStart} and {@link valueStart} are positions of. */
+  /** Holds the decompressed records: what {@link keyStart} and {@link valueStart} are positions of. */
   readonly records: Buffer
+  readonly #end: number
   readonly #baseOffset: number
   readonly #baseTimestamp: number
   readonly #logAppendTime: number | undefined
   readonly #count: number
   #read = 0
-  #position = 0
+  #position: number
   /** Where the key and the value begin, for who decodes them in place. */
   keyStart = 0
   valueStart = 0
@@ -87,6 +90,8 @@ export class RecordCursor {
 
   constructor(section: RecordsSection) {
     this.records = section.records
+    this.#position = section.start ?? 0
+    this.#end = section.end ?? section.records.length
     this.#count = section.count
     this.#baseOffset = section.baseOffset
     this.#baseTimestamp = section.baseTimestamp
@@ -97,15 +102,24 @@ export class RecordCursor {
   static of(buffer: Buffer, position: number, maxDecompressedBytes?: number): RecordCursor {
     const count = recordBatch.recordsCount(buffer, position)
     if (count < 0) throw new RecordsError('INVALID_RECORD', `a batch of ${count} records`)
-    const section = {
-      records: count === 0 ? noBytes : decompressedRecords(buffer, position, maxDecompressedBytes),
+    // Records that are not compressed are read where they are: a view of them would cost more than a small batch.
+    const isPlain = count > 0 && recordBatch.compressionId(buffer, position) === 0
+    const records = isPlain
+      ? buffer
+      : count === 0
+        ? noBytes
+        : decompressedRecords(buffer, position, maxDecompressedBytes)
+    return new RecordCursor({
+      records,
+      start: isPlain ? position + recordBatch.RECORD_BATCH_OVERHEAD : 0,
+      end: isPlain ? position + recordBatch.sizeInBytes(buffer, position) : records.length,
       count,
       baseOffset: recordBatch.baseOffset(buffer, position),
       baseTimestamp: recordBatch.baseTimestamp(buffer, position),
-    }
-    return recordBatch.isLogAppendTime(buffer, position)
-      ? new RecordCursor({ ...section, logAppendTime: recordBatch.maxTimestamp(buffer, position) })
-      : new RecordCursor(section)
+      logAppendTime: recordBatch.isLogAppendTime(buffer, position)
+        ? recordBatch.maxTimestamp(buffer, position)
+        : undefined,
+    })
   }
 
   /** Moves to the next record; false after the last. */
@@ -116,7 +130,7 @@ export class RecordCursor {
     const length = readVarint(records, start)
     const bodyStart = varintEnd
     const end = bodyStart + length
-    if (length < 0 || end > records.length) throw this.#malformed(`a size of ${length} bytes doesn't fit the batch`)
+    if (length < 0 || end > this.#end) throw this.#malformed(`a size of ${length} bytes doesn't fit the batch`)
     const timestampDelta = readVarlong(records, bodyStart + 1)
     this.timestamp = this.#logAppendTime ?? this.#baseTimestamp + timestampDelta
     this.offset = this.#baseOffset + readVarint(records, varintEnd)
@@ -130,7 +144,7 @@ export class RecordCursor {
     this.sizeInBytes = end - start
     this.#position = end
     this.#read++
-    if (this.#read === this.#count && end !== records.length) {
+    if (this.#read === this.#count && end !== this.#end) {
       throw this.#malformed('bytes remain in the batch after it, and it is the last one')
     }
     return true

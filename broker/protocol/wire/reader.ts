@@ -1,4 +1,5 @@
 import { ProtocolError } from './errors.ts'
+import { TextCache } from './text-cache.ts'
 import { ZERO_UUID } from './uuid.ts'
 
 const TWO_POW_32 = 0x1_0000_0000
@@ -14,8 +15,7 @@ const MAX_CACHED_CHARS = 64
 /** The uuid that was read last: the same topic's comes many times in a row. */
 const lastUuidBytes = Buffer.alloc(16)
 let lastUuid = ''
-/** A power of two. */
-const CACHED_STRINGS = 1024
+const cachedTexts = new TextCache(1024)
 
 /**
  * Reads the primitive types of the Kafka protocol from a frame.
@@ -272,7 +272,7 @@ export class Reader {
     if (length > MAX_STRING_BYTES) this.#badLength('a string', length)
     const position = this.#advance(length)
     return length <= MAX_CACHED_CHARS
-      ? cachedText(this.#buffer, position, length)
+      ? cachedTexts.text(this.#buffer, position, length)
       : utf8(this.#buffer, position, length)
   }
 
@@ -305,34 +305,6 @@ export class Reader {
     if (length === -1) throw new ProtocolError(`${what} is null, which is not allowed here`)
     throw new ProtocolError(`${what} has the impossible length ${length}`)
   }
-}
-
-/**
- * The strings that were read last, each at the place that its bytes hash to. Requests name the same few topics, groups and
- * clients again and again; to find such a string here is several times cheaper than to make it anew, and a string that
- * was used before carries its hash into the maps that it is looked up in. A stranger can only replace entries.
- */
-const cachedStrings = new Array<string>(CACHED_STRINGS).fill('')
-
-function cachedText(buffer: Buffer, position: number, length: number): string {
-  let hash = length
-  for (let i = 0; i < length; i++) hash = (Math.imul(hash, 31) + (buffer[position + i] as number)) | 0
-  const index = (hash ^ (hash >>> 15)) & (CACHED_STRINGS - 1)
-  const cached = cachedStrings[index] as string
-  if (isTextAt(cached, buffer, position, length)) return cached
-  const text = utf8(buffer, position, length)
-  cachedStrings[index] = text
-  return text
-}
-
-/** True for ASCII text that stands in the buffer byte by byte. */
-function isTextAt(text: string, buffer: Buffer, position: number, length: number): boolean {
-  if (text.length !== length) return false
-  for (let i = 0; i < length; i++) {
-    const byte = buffer[position + i] as number
-    if (byte > 0x7f || text.charCodeAt(i) !== byte) return false
-  }
-  return true
 }
 
 function utf8(buffer: Buffer, position: number, length: number): string {

@@ -9,9 +9,12 @@ import { ZERO_UUID } from '../../../protocol/wire/uuid.ts'
 import { Writer } from '../../../protocol/wire/writer.ts'
 import type { RecordSerde } from '../../runtime/coordinator-shard.ts'
 import { GROUP_RECORD_TYPES, type GroupRecord, type GroupRecordType } from './group-record.ts'
+import { decodeOffsetCommit } from './offset-commit-decoder.ts'
 
 /** Keys of commits as Kafka wrote them before version 0.9: the same fields. */
 const LEGACY_OFFSET_COMMIT_ID = 0
+/** The only version that says when the commit expires, as clients older than KIP-211 want it; without the topic's id. */
+const OFFSET_COMMIT_WITH_EXPIRY = 1
 /** The last version without the topic's id, which older programs read. */
 const OFFSET_COMMIT_WITHOUT_TOPIC_ID = 3
 
@@ -36,6 +39,10 @@ export const groupRecordSerde: RecordSerde<GroupRecord> = {
     const keyReader = new Reader(records, keyStart, keyStart + cursor.keyLength)
     const type = typesById.get(keyReader.int16())
     if (type === undefined) return undefined
+    if (type === 'OffsetCommit') {
+      const commit = decodeOffsetCommit(cursor)
+      if (commit !== undefined) return commit
+    }
     const { key, value } = GROUP_RECORD_TYPES[type]
     const decodedKey = decodeMessage(key as Message, 0, keyReader)
     if (cursor.valueLength < 0) return { type, key: decodedKey, value: null } as GroupRecord
@@ -48,7 +55,10 @@ export const groupRecordSerde: RecordSerde<GroupRecord> = {
 }
 
 function valueVersionOf(record: GroupRecord): number {
-  if (record.type === 'OffsetCommit' && record.value?.topicId === ZERO_UUID) return OFFSET_COMMIT_WITHOUT_TOPIC_ID
+  if (record.type === 'OffsetCommit' && record.value !== null) {
+    if (record.value.expireTimestamp >= 0) return OFFSET_COMMIT_WITH_EXPIRY
+    if (record.value.topicId === ZERO_UUID) return OFFSET_COMMIT_WITHOUT_TOPIC_ID
+  }
   return GROUP_RECORD_TYPES[record.type].valueVersion
 }
 

@@ -2,7 +2,19 @@
  * The records of `__consumer_offsets`, as Kafka's group coordinator writes them: a key that names its type by its version
  * number, and a value with a version of its own. Sources: KIP-848, KIP-1101, KIP-1263.
  */
-import { array, bytes, data, int32, int64, int8, string, struct, uuid, type Decoded } from '../../../protocol/schema.ts'
+import {
+  array,
+  bytes,
+  data,
+  int32,
+  int64,
+  int8,
+  saturatingInt64,
+  string,
+  struct,
+  uuid,
+  type Decoded,
+} from '../../../protocol/schema.ts'
 
 export const offsetCommitKey = data({
   name: 'OffsetCommitKey',
@@ -67,7 +79,11 @@ export const consumerGroupMetadataValue = data({
   flexible: '0+',
   fields: {
     epoch: int32('0+'),
-    metadataHash: int64('0+', { tag: 0, about: 'Of the subscribed topics; another one means a rebalance (KIP-1101).' }),
+    metadataHash: saturatingInt64('0+', {
+      tag: 0,
+      about:
+        'Of the subscribed topics; another one means a rebalance (KIP-1101). One beyond 2^53, of another program, reads as Infinity: as another one.',
+    }),
   },
 })
 
