@@ -584,7 +584,8 @@ export const BROKER_CONFIGS = {
     type: 'int',
     defaultValue: '104857600',
     importance: 'high',
-    validator: atLeast(1),
+    // What the topic itself takes: a smaller value would be refused each time that a client asks for its coordinator.
+    validator: TOPIC_CONFIGS['segment.bytes'].validator,
     update: 'read-only',
     documentation: 'The segment size of __consumer_offsets; small, so that compaction and loading are quick.',
   },

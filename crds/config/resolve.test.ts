@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { ConfigError } from './config-def.ts'
 import { BrokerConfig, type DescribedConfig } from './resolve.ts'
 
 function find(configs: readonly DescribedConfig[], name: string): DescribedConfig {
@@ -78,5 +79,15 @@ describe('BrokerConfig', () => {
   it('gives canonical text by key', () => {
     assert.equal(new BrokerConfig().topic({}).text('flush.ms'), '9223372036854775807')
     assert.throws(() => new BrokerConfig().topic({}).text('nothing'), TypeError)
+  })
+})
+
+describe('the segment size of __consumer_offsets', () => {
+  it('is one that the topic takes, so that the topic can be made', () => {
+    const sized = (bytes: string): number =>
+      new BrokerConfig({ staticBroker: { 'offsets.topic.segment.bytes': bytes } }).get('offsets.topic.segment.bytes')
+    assert.throws(() => sized('65536'), ConfigError)
+    assert.equal(sized('1048576'), 1_048_576)
+    new BrokerConfig().validateTopic({ 'segment.bytes': '1048576' })
   })
 })
