@@ -1,5 +1,6 @@
 /** Consumer and classic groups side by side, as a shard has them, on a clock that the test moves. */
 import assert from 'node:assert/strict'
+import type { Clock } from '../../../../../common/clock.ts'
 import { KafkaError } from '../../../../protocol/error-codes.ts'
 import type { JoinGroupRequest, JoinGroupResponseInput } from '../../../../protocol/messages/11-join-group.ts'
 import type { LeaveGroupResponseInput } from '../../../../protocol/messages/13-leave-group.ts'
@@ -50,10 +51,10 @@ export class ConsumerHarness {
     return group
   }
 
-  /** Another coordinator takes over, with what compaction has left of the log. */
-  reload(): void {
+  /** Another coordinator takes over, with what compaction has left of the log; with another clock, if there is one. */
+  reload(clock: Clock = this.base.context.clock): void {
     for (const key of this.base.timerKeys()) this.context.timer.cancel(key)
-    this.context = { ...this.base.context, groups: new Map() }
+    this.context = { ...this.base.context, clock, groups: new Map() }
     this.classic = new ClassicGroupManager(this.context)
     this.manager = new ConsumerGroupManager(this.context, this.classic)
     for (const record of this.base.compacted()) this.#replay(record)
