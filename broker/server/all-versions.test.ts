@@ -295,6 +295,26 @@ describe('every advertised version', () => {
       })),
     60: (version) => [{}, ...(version >= 1 ? [{ endpointType: 2 }, { endpointType: 9 }] : [])],
     61: () => [{ topics: [{ name: 'there', partitionIndexes: [0, 9] }] }],
+    68: (version) => {
+      const join = {
+        groupId: 'modern',
+        memberId: 'm',
+        memberEpoch: 0,
+        rebalanceTimeoutMs: 1000,
+        subscribedTopicNames: ['there', 'missing'],
+        topicPartitions: [],
+      }
+      return [
+        join,
+        { groupId: 'modern', memberId: 'm', memberEpoch: 99 },
+        { groupId: 'nobody', memberId: 'm', memberEpoch: 1 },
+        { groupId: '', memberId: 'm', memberEpoch: 1 },
+        ...(version >= 1 ? [{ ...join, subscribedTopicRegex: '(' }] : [{ ...join, memberId: '' }]),
+        { groupId: 'modern', memberId: 'm', memberEpoch: -1 },
+        { ...join, subscribedTopicNames: ['there'] },
+      ]
+    },
+    69: () => [{ groupIds: ['modern', 'committing', 'nobody', ''], includeAuthorizedOperations: true }],
     74: (version) => [{}, ...(version >= 1 ? [{ resourceTypes: [2, 4, 32] }, { resourceTypes: [99] }] : [])],
     75: () => [
       { topics: [] },

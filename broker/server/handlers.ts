@@ -35,6 +35,8 @@ import { alterClientQuotasHandler } from './handlers/49-alter-client-quotas.ts'
 import { describeUserScramCredentialsHandler } from './handlers/50-describe-user-scram-credentials.ts'
 import { describeClusterHandler } from './handlers/60-describe-cluster.ts'
 import { describeProducersHandler } from './handlers/61-describe-producers.ts'
+import { consumerGroupHeartbeatHandler } from './handlers/68-consumer-group-heartbeat.ts'
+import { consumerGroupDescribeHandler } from './handlers/69-consumer-group-describe.ts'
 import { listConfigResourcesHandler } from './handlers/74-list-config-resources.ts'
 import { describeTopicPartitionsHandler } from './handlers/75-describe-topic-partitions.ts'
 
@@ -74,6 +76,8 @@ export function createHandlers(broker: BrokerContext): readonly ApiHandler[] {
     describeUserScramCredentialsHandler(),
     describeClusterHandler(broker),
     describeProducersHandler(broker),
+    consumerGroupHeartbeatHandler(broker),
+    consumerGroupDescribeHandler(broker),
     listConfigResourcesHandler(broker),
     describeTopicPartitionsHandler(broker),
   ]

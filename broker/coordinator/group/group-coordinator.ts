@@ -21,12 +21,17 @@ import type { LeaveGroupRequest, LeaveGroupResponseInput } from '../../protocol/
 import type { SyncGroupRequest, SyncGroupResponseInput } from '../../protocol/messages/14-sync-group.ts'
 import type { DeleteGroupsResponseInput } from '../../protocol/messages/42-delete-groups.ts'
 import type { OffsetDeleteRequest, OffsetDeleteResponseInput } from '../../protocol/messages/47-offset-delete.ts'
+import type {
+  ConsumerGroupHeartbeatRequest,
+  ConsumerGroupHeartbeatResponseInput,
+} from '../../protocol/messages/68-consumer-group-heartbeat.ts'
 import type { ReplicaManager } from '../../replication/replica-manager.ts'
 import { CoordinatorRuntime } from '../runtime/coordinator-runtime.ts'
 import type { CoordinatorResult } from '../runtime/coordinator-shard.ts'
 import { groupCoordinatorConfigOf, type GroupCoordinatorConfig } from './group-coordinator-config.ts'
 import type { GroupClient } from './group.ts'
 import type { GroupView, GroupViews } from './group-view.ts'
+import type { DescribedConsumerGroup } from './consumer/consumer-group-manager.ts'
 import { GroupShard, type DescribedClassicGroup, type ListedGroup } from './group-shard.ts'
 import type { OffsetFetchGroup, OffsetFetchGroupResponse } from './offsets/offset-manager.ts'
 import { groupRecordSerde } from './records/group-record-serde.ts'
@@ -126,6 +131,13 @@ export class GroupCoordinator implements GroupViews {
     return this.#write(request.groupId, (shard) => shard.leave(request, client))
   }
 
+  async consumerGroupHeartbeat(
+    request: ConsumerGroupHeartbeatRequest,
+    client: GroupClient,
+  ): Promise<ConsumerGroupHeartbeatResponseInput> {
+    return this.#write(request.groupId, (shard) => shard.consumerGroupHeartbeat(request, client))
+  }
+
   /** The empty group id is allowed, as it has always been. */
   async commitOffsets(request: OffsetCommitRequest, client: GroupClient): Promise<OffsetCommitResponseInput> {
     return this.#write(request.groupId, (shard) => shard.commitOffsets(request, client))
@@ -156,6 +168,11 @@ export class GroupCoordinator implements GroupViews {
   /** One description per group, in order. */
   async describeClassicGroups(groupIds: readonly string[], apiVersion: number): Promise<DescribedClassicGroup[]> {
     return this.#describe(groupIds, (shard, groupId) => shard.describeClassic(groupId, apiVersion))
+  }
+
+  /** One description per group, in order. */
+  async describeConsumerGroups(groupIds: readonly string[]): Promise<DescribedConsumerGroup[]> {
+    return this.#describe(groupIds, (shard, groupId) => shard.describeConsumer(groupId))
   }
 
   /** Groups whose state and type are among the given ones, whatever their case; an empty list lets all pass. */

@@ -14,9 +14,14 @@ import type { SyncGroupRequest, SyncGroupResponseInput } from '../../protocol/me
 import type { DescribeGroupsResponseInput } from '../../protocol/messages/15-describe-groups.ts'
 import type { ListGroupsResponseInput } from '../../protocol/messages/16-list-groups.ts'
 import type { OffsetDeleteRequest, OffsetDeleteResponseInput } from '../../protocol/messages/47-offset-delete.ts'
+import type {
+  ConsumerGroupHeartbeatRequest,
+  ConsumerGroupHeartbeatResponseInput,
+} from '../../protocol/messages/68-consumer-group-heartbeat.ts'
 import { type CoordinatorResult, type CoordinatorShard } from '../runtime/coordinator-shard.ts'
 import { ClassicGroupManager } from './classic/classic-group-manager.ts'
 import { ClassicGroup } from './classic/classic-group.ts'
+import { ConsumerGroupManager, type DescribedConsumerGroup } from './consumer/consumer-group-manager.ts'
 import type { Group, GroupClient } from './group.ts'
 import type { GroupView } from './group-view.ts'
 import type { GroupShardContext } from './group-shard-context.ts'
@@ -31,10 +36,12 @@ export class GroupShard implements CoordinatorShard<GroupRecord> {
   readonly offsets: OffsetManager
   readonly #groups: Map<string, Group>
   readonly #classic: ClassicGroupManager
+  readonly #consumer: ConsumerGroupManager
 
   constructor(context: GroupShardContext) {
     this.#groups = context.groups
     this.#classic = new ClassicGroupManager(context)
+    this.#consumer = new ConsumerGroupManager(context, this.#classic)
     this.offsets = new OffsetManager(context, (groupId) => this.#classic.createSimpleGroup(groupId))
   }
 
@@ -57,6 +64,7 @@ export class GroupShard implements CoordinatorShard<GroupRecord> {
     client: GroupClient,
     respond: (response: JoinGroupResponseInput) => void,
   ): Result<undefined> {
+    if (this.#isConsumer(request.groupId)) return this.#consumer.classicJoin(request, client, respond)
     return this.#classic.join(request, client, respond)
   }
 
@@ -66,15 +74,25 @@ export class GroupShard implements CoordinatorShard<GroupRecord> {
     client: GroupClient,
     respond: (response: SyncGroupResponseInput) => void,
   ): Result<undefined> {
+    if (this.#isConsumer(request.groupId)) return this.#consumer.classicSync(request, client, respond)
     return this.#classic.sync(request, client, respond)
   }
 
   heartbeat(request: HeartbeatRequest, client: GroupClient): Result<HeartbeatResponseInput> {
+    if (this.#isConsumer(request.groupId)) return this.#consumer.classicHeartbeat(request, client)
     return this.#classic.heartbeat(request, client)
   }
 
   leave(request: LeaveGroupRequest, client: GroupClient): Result<LeaveGroupResponseInput> {
+    if (this.#isConsumer(request.groupId)) return this.#consumer.classicLeave(request, client)
     return this.#classic.leave(request, client)
+  }
+
+  consumerGroupHeartbeat(
+    request: ConsumerGroupHeartbeatRequest,
+    client: GroupClient,
+  ): Result<ConsumerGroupHeartbeatResponseInput> {
+    return this.#consumer.heartbeat(request, client)
   }
 
   commitOffsets(request: OffsetCommitRequest, client: GroupClient): Result<OffsetCommitResponseInput> {
@@ -107,6 +125,11 @@ export class GroupShard implements CoordinatorShard<GroupRecord> {
     return this.#classic.describe(groupId, apiVersion)
   }
 
+  /** Throws GROUP_ID_NOT_FOUND. */
+  describeConsumer(groupId: string): DescribedConsumerGroup {
+    return this.#consumer.describe(groupId)
+  }
+
   /** Filters are sets of lower case names; an empty one lets all pass. */
   list(states: ReadonlySet<string>, types: ReadonlySet<string>): ListedGroup[] {
     const listed: ListedGroup[] = []
@@ -125,6 +148,7 @@ export class GroupShard implements CoordinatorShard<GroupRecord> {
 
   /** Topics appeared, changed or vanished. The reply says whether all is done. */
   onTopicsChanged(topicNames: ReadonlySet<string>): Result<boolean> {
+    this.#consumer.onTopicsChanged(topicNames)
     const lost = this.offsets.removeLost(topicNames)
     return { records: lost.records, reply: !lost.isFull }
   }
@@ -132,15 +156,22 @@ export class GroupShard implements CoordinatorShard<GroupRecord> {
   replay(record: GroupRecord): void {
     if (record.type === 'OffsetCommit') this.offsets.replay(record)
     else if (record.type === 'GroupMetadata') this.#classic.replay(record)
+    else this.#consumer.replay(record)
   }
 
   onLoaded(): void {
     this.#classic.onLoaded()
+    this.#consumer.onLoaded()
     this.offsets.onLoaded()
   }
 
   onUnloaded(errorCode: number): void {
     this.#classic.onUnloaded(errorCode)
+    this.#consumer.onUnloaded(errorCode)
+  }
+
+  #isConsumer(groupId: string): boolean {
+    return this.#groups.get(groupId)?.type === 'consumer'
   }
 
   #viewOf(group: Group): GroupView {

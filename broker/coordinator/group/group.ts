@@ -28,6 +28,12 @@ export interface GroupMemberView {
   readonly assignment: readonly { readonly topicName: string; readonly partitions: readonly number[] }[]
 }
 
+/** A partition of a commit that a member sends. */
+export interface CommittedPartition {
+  readonly topicName: string
+  readonly partition: number
+}
+
 export interface Group {
   readonly groupId: string
   readonly type: GroupType
@@ -36,8 +42,8 @@ export interface Group {
   /** As ListGroups tells it: `Stable`, `PreparingRebalance`, `Assigning`, ... */
   readonly stateName: string
   readonly memberCount: number
-  /** Throws the KafkaError that an offset commit of this client gets. */
-  validateOffsetCommit(identity: OffsetCommitIdentity): void
+  /** Throws the KafkaError that an offset commit of these partitions by this client gets. */
+  validateOffsetCommit(identity: OffsetCommitIdentity, partitions: Iterable<CommittedPartition>): void
   /** Throws for a member that is not (any more) in the group. `memberId` null: not a member, always allowed. */
   validateOffsetFetch(memberId: string | null, memberEpoch: number): void
   /** Throws GROUP_ID_NOT_FOUND for a dead group, NON_EMPTY_GROUP where no offset may be deleted at all. */

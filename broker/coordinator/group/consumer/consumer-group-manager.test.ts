@@ -113,9 +113,9 @@ describe('groups of the consumer protocol', () => {
   })
 
   it('make the ids of members of version 0', () => {
-    const { memberId = '' } = harness.join('', ['t'], { apiVersion: 0 })
+    const { memberId } = harness.join('', ['t'], { apiVersion: 0 })
     assert.equal(memberId?.length, 22)
-    assert.ok(harness.group().member(memberId ?? ''))
+    assert.ok(harness.group().member(memberId))
   })
 
   it('know no member that did not join', () => {
@@ -413,14 +413,13 @@ describe('groups of the consumer protocol', () => {
   })
 
   describe('and offset commits', () => {
-    const commit = (memberId: string, epoch: number, partition?: number, apiVersion = 9): number =>
+    const commit = (memberId: string, epoch: number, partition = 0, apiVersion = 9): number =>
       harness.errorOf(() =>
         harness
           .group()
-          .validateOffsetCommit(
-            { memberId, groupInstanceId: null, generationIdOrMemberEpoch: epoch, apiVersion },
-            partition === undefined ? undefined : [{ topicName: 't', partition }],
-          ),
+          .validateOffsetCommit({ memberId, groupInstanceId: null, generationIdOrMemberEpoch: epoch, apiVersion }, [
+            { topicName: 't', partition },
+          ]),
       )
 
     it('are taken from members of this epoch, and of older ones for what they have had since', () => {
@@ -435,7 +434,6 @@ describe('groups of the consumer protocol', () => {
       keepAlive('a', 1)
       assert.equal(commit('a', 1, 3), ErrorCode.NONE)
       assert.equal(commit('a', 1, 4), ErrorCode.STALE_MEMBER_EPOCH, 'it got this one later')
-      assert.equal(commit('a', 1), ErrorCode.STALE_MEMBER_EPOCH)
       harness.reload()
       assert.equal(commit('a', 1, 3), ErrorCode.NONE)
       assert.equal(commit('a', 1, 4), ErrorCode.STALE_MEMBER_EPOCH)

@@ -11,7 +11,7 @@
 import { ErrorCode, KafkaError } from '../../../protocol/error-codes.ts'
 import { compareText, NO_PARTITIONS, type TargetAssignment } from '../assignor/partition-assignor.ts'
 import { CONSUMER_PROTOCOL_TYPE } from '../classic/consumer-protocol.ts'
-import type { Group, GroupMemberView, OffsetCommitIdentity } from '../group.ts'
+import type { CommittedPartition, Group, GroupMemberView, OffsetCommitIdentity } from '../group.ts'
 import type { TopicDirectory } from '../group-shard-context.ts'
 import type { GroupRecord, GroupRecordOf } from '../records/group-record.ts'
 import {
@@ -158,10 +158,7 @@ export class ConsumerGroup implements Group {
     return this.#owners.get(topicId)?.get(partition)
   }
 
-  validateOffsetCommit(
-    identity: OffsetCommitIdentity,
-    partitions?: Iterable<{ readonly topicName: string; readonly partition: number }>,
-  ): void {
+  validateOffsetCommit(identity: OffsetCommitIdentity, partitions: Iterable<CommittedPartition>): void {
     const { memberId, generationIdOrMemberEpoch: epoch, apiVersion } = identity
     // From a tool, or a consumer that assigns itself: only while nobody is there whom it could disturb.
     if (epoch < 0 && this.#members.size === 0) return
@@ -174,7 +171,7 @@ export class ConsumerGroup implements Group {
     }
     if (epoch === member.memberEpoch) return
     // The member has not heard of its new epoch. What it has had since its old one is its own all the same (KIP-1251).
-    if (epoch > member.memberEpoch || partitions === undefined) throw staleEpoch(member, epoch)
+    if (epoch > member.memberEpoch) throw staleEpoch(member, epoch)
     for (const { topicName, partition } of partitions) {
       const topicId = this.#topics.topic(topicName)?.topicId ?? ''
       const since =

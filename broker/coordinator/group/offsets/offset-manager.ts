@@ -14,7 +14,7 @@ import type { OffsetFetchRequest, OffsetFetchResponseInput } from '../../../prot
 import type { OffsetDeleteRequest, OffsetDeleteResponseInput } from '../../../protocol/messages/47-offset-delete.ts'
 import { ZERO_UUID } from '../../../protocol/wire/uuid.ts'
 import type { CoordinatorResult } from '../../runtime/coordinator-shard.ts'
-import type { Group, GroupClient } from '../group.ts'
+import type { CommittedPartition, Group, GroupClient } from '../group.ts'
 import type { CommittedOffsetView } from '../group-view.ts'
 import type { GroupShardContext } from '../group-shard-context.ts'
 import type { GroupRecord, GroupRecordOf } from '../records/group-record.ts'
@@ -192,7 +192,10 @@ export class OffsetManager {
       if (apiVersion >= FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND) throw groupIdNotFound(groupId)
       throw new KafkaError(ErrorCode.ILLEGAL_GENERATION)
     }
-    group.validateOffsetCommit({ memberId, groupInstanceId, generationIdOrMemberEpoch, apiVersion })
+    group.validateOffsetCommit(
+      { memberId, groupInstanceId, generationIdOrMemberEpoch, apiVersion },
+      committedPartitions(request),
+    )
   }
 
   #scheduleRemovalOfLost(): void {
@@ -239,6 +242,12 @@ export class OffsetManager {
     }
     // In a full batch some of the group's offsets may not have found room.
     if (!hasOthers && !batch.isFull && isRemovable(group)) batch.records.push(...group.tombstones())
+  }
+}
+
+function* committedPartitions({ topics }: OffsetCommitRequest): Generator<CommittedPartition, void> {
+  for (const { name, partitions } of topics) {
+    for (const { partitionIndex } of partitions) yield { topicName: name, partition: partitionIndex }
   }
 }
 
