@@ -1,8 +1,9 @@
 /** Who a group coordinator believes to talk to. */
 import type { GroupClient } from '../coordinator/group/group.ts'
 import type { RequestContext } from './api-handler.ts'
+import { withoutIpv4Mapping } from './ip-address.ts'
 
 export function groupClient({ clientId, remoteAddress, apiVersion }: RequestContext): GroupClient {
-  // IPv4 clients of a dual-stack socket are shown by their IPv4 address, with the slash that Kafka's tools print.
-  return { clientId: clientId ?? '', clientHost: `/${remoteAddress.replace(/^::ffff:/, '')}`, apiVersion }
+  // With the slash that Kafka's tools print.
+  return { clientId: clientId ?? '', clientHost: `/${withoutIpv4Mapping(remoteAddress)}`, apiVersion }
 }

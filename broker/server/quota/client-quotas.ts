@@ -14,6 +14,7 @@ import type { ClientQuotaKey } from './quota-keys.ts'
 import { QuotaLimits, type EffectiveLimit } from './quota-limits.ts'
 import { RateSensor, type RateWindow } from './rate-sensor.ts'
 import { TokenBucket } from './token-bucket.ts'
+import { withoutIpv4Mapping } from '../ip-address.ts'
 
 /** Where the quotas that are set come from. */
 export type QuotaSource = Pick<MetadataCache, 'clientQuotas' | 'subscribe'>
@@ -258,9 +259,8 @@ class ChargedMutations implements MutationQuota {
 
 /** The one text of an address: IPv4 also where it came over IPv6. */
 function canonicalAddress(address: string): string {
-  const ipv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (ipv4 !== undefined) return ipv4
-  return isIPv6(address) ? new SocketAddress({ address, family: 'ipv6' }).address : address
+  const plain = withoutIpv4Mapping(address)
+  return isIPv6(plain) ? new SocketAddress({ address: plain, family: 'ipv6' }).address : plain
 }
 
 /** Clients choose their ids, and thousands of long ones would fill the memory. */
