@@ -157,8 +157,8 @@ export class ReplicaManager {
   }
 
   /**
-   * Appends what clients produce to each partition, in order and before it returns, and answers when they are acknowledged: acks 0 at once, 1
-   * when written, -1 when committed. `done` is called once, maybe before this returns.
+   * Appends what clients produce to each partition, in order and before it returns, and answers when they are
+   * acknowledged: acks 0 at once, 1 when written, -1 when committed. `done` is called once, maybe before this returns.
    */
   append(
     wanted: readonly PartitionRecords[],
