@@ -102,17 +102,11 @@ export class GroupCoordinator implements GroupViews {
 
   /** May take as long as the rebalance timeouts of the group's members. */
   joinGroup(request: JoinGroupRequest, client: GroupClient): Promise<JoinGroupResponseInput> {
-    checkGroupId(request.groupId)
-    const { promise, resolve, reject } = Promise.withResolvers<JoinGroupResponseInput>()
-    this.#write(request.groupId, (shard) => shard.join(request, client, resolve)).catch(reject)
-    return promise
+    return this.#writeAndAwait(request.groupId, (shard, respond) => shard.join(request, client, respond))
   }
 
   syncGroup(request: SyncGroupRequest, client: GroupClient): Promise<SyncGroupResponseInput> {
-    checkGroupId(request.groupId)
-    const { promise, resolve, reject } = Promise.withResolvers<SyncGroupResponseInput>()
-    this.#write(request.groupId, (shard) => shard.sync(request, client, resolve)).catch(reject)
-    return promise
+    return this.#writeAndAwait(request.groupId, (shard, respond) => shard.sync(request, client, respond))
   }
 
   async heartbeat(request: HeartbeatRequest, client: GroupClient): Promise<HeartbeatResponseInput> {
@@ -178,8 +172,9 @@ export class GroupCoordinator implements GroupViews {
   /** Groups whose state and type are among the given ones, whatever their case; an empty list lets all pass. */
   async listGroups(states: readonly string[], types: readonly string[]): Promise<ListedGroup[]> {
     const lowerCase = (names: readonly string[]): Set<string> => new Set(names.map((name) => name.toLowerCase()))
+    const [stateNames, typeNames] = [lowerCase(states), lowerCase(types)]
     const lists = await this.#runtime.readAll(this.#currentConfig().offsetsCommitTimeoutMs, (shard) =>
-      shard.list(lowerCase(states), lowerCase(types)),
+      shard.list(stateNames, typeNames),
     )
     return lists.flat()
   }
@@ -195,9 +190,8 @@ export class GroupCoordinator implements GroupViews {
   }
 
   group(groupId: string): GroupView | undefined {
-    const wanted = this.#partitionOf(groupId)
-    for (const [partition, shard] of this.#runtime.shards()) if (partition === wanted) return shard.view(groupId)
-    return undefined
+    const partition = this.#partitionOf(groupId)
+    return partition === undefined ? undefined : this.#runtime.shard(partition)?.view(groupId)
   }
 
   async #describe<T extends object>(
@@ -219,6 +213,17 @@ export class GroupCoordinator implements GroupViews {
 
   async #write<T>(groupId: string, operation: (shard: GroupShard) => CoordinatorResult<GroupRecord, T>): Promise<T> {
     return this.#runtime.write(this.#requirePartition(groupId), this.#currentConfig().offsetsCommitTimeoutMs, operation)
+  }
+
+  /** For an operation that responds by itself, maybe much later. */
+  #writeAndAwait<Response>(
+    groupId: string,
+    operation: (shard: GroupShard, respond: (response: Response) => void) => CoordinatorResult<GroupRecord, undefined>,
+  ): Promise<Response> {
+    checkGroupId(groupId)
+    const { promise, resolve, reject } = Promise.withResolvers<Response>()
+    this.#write(groupId, (shard) => operation(shard, resolve)).catch(reject)
+    return promise
   }
 
   async #read<T>(groupId: string, operation: (shard: GroupShard) => T): Promise<T> {

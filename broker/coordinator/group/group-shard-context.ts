@@ -11,8 +11,6 @@ import type { GroupRecord } from './records/group-record.ts'
 export interface TopicDescription {
   readonly topicId: string
   readonly partitionCount: number
-  /** The racks of a partition's replicas; empty where unknown. */
-  racksOf(partition: number): readonly string[]
 }
 
 /** The topics of the cluster, as they are now. */

@@ -5,7 +5,6 @@
  * Each request goes to the part that its group belongs to. A group has one type at a time; it changes it by migration
  * (KIP-848), which is the consumer groups' business.
  */
-import { ErrorCode, KafkaError } from '../../protocol/error-codes.ts'
 import type { OffsetCommitRequest, OffsetCommitResponseInput } from '../../protocol/messages/08-offset-commit.ts'
 import type { JoinGroupRequest, JoinGroupResponseInput } from '../../protocol/messages/11-join-group.ts'
 import type { HeartbeatRequest, HeartbeatResponseInput } from '../../protocol/messages/12-heartbeat.ts'
@@ -22,7 +21,7 @@ import { type CoordinatorResult, type CoordinatorShard } from '../runtime/coordi
 import { ClassicGroupManager } from './classic/classic-group-manager.ts'
 import { ClassicGroup } from './classic/classic-group.ts'
 import { ConsumerGroupManager, type DescribedConsumerGroup } from './consumer/consumer-group-manager.ts'
-import type { Group, GroupClient } from './group.ts'
+import { groupIdNotFound, type Group, type GroupClient } from './group.ts'
 import type { GroupView } from './group-view.ts'
 import type { GroupShardContext } from './group-shard-context.ts'
 import { OffsetManager, type OffsetFetchGroup, type OffsetFetchGroupResponse } from './offsets/offset-manager.ts'
@@ -114,7 +113,7 @@ export class GroupShard implements CoordinatorShard<GroupRecord> {
   /** Removes a group without members, a part of its offsets at a time: the reply says whether all is done. */
   deleteGroup(groupId: string): Result<boolean> {
     const group = this.#groups.get(groupId)
-    if (group === undefined) throw new KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, `Group ${groupId} not found.`)
+    if (group === undefined) throw groupIdNotFound(groupId)
     group.validateDelete()
     const batch = this.offsets.removeAll(groupId)
     if (batch.isFull) return { records: batch.records, reply: false }

@@ -1,4 +1,5 @@
 /** What the rest of the coordinator needs of a group, of whichever protocol. */
+import { ErrorCode, KafkaError } from '../../protocol/error-codes.ts'
 import type { GroupRecord } from './records/group-record.ts'
 
 export type GroupType = 'classic' | 'consumer'
@@ -60,4 +61,8 @@ export interface Group {
   /** The records that remove the group (not its offsets). */
   tombstones(): GroupRecord[]
   members(): GroupMemberView[]
+}
+
+export function groupIdNotFound(groupId: string): KafkaError {
+  return new KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, `Group ${groupId} not found.`)
 }

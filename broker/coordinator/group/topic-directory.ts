@@ -3,20 +3,11 @@ import type { MetadataCache } from '../../metadata/metadata-cache.ts'
 import type { TopicDirectory } from './group-shard-context.ts'
 
 export function topicDirectory(metadata: MetadataCache): TopicDirectory {
-  const rackOf = (brokerId: number): string | undefined =>
-    metadata.brokers().find((broker) => broker.brokerId === brokerId)?.rack
   return {
     topic(name) {
       const topic = metadata.topic(name)
       if (topic === undefined) return undefined
-      return {
-        topicId: topic.topicId,
-        partitionCount: topic.partitions.size,
-        racksOf(partition) {
-          const replicas = topic.partitions.get(partition)?.replicas ?? []
-          return [...new Set(replicas.map(rackOf).filter((rack) => rack !== undefined))]
-        },
-      }
+      return { topicId: topic.topicId, partitionCount: topic.partitions.size }
     },
     topicNameById: (topicId) => metadata.topicNameById(topicId),
     topicNames: () => metadata.topicNames(),

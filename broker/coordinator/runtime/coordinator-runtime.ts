@@ -96,6 +96,11 @@ export class CoordinatorRuntime<S extends CoordinatorShard<R>, R> {
     for (const index of [...this.#slots.keys()]) this.#release(index, ErrorCode.NOT_COORDINATOR)
   }
 
+  /** The shard of a partition, if it is active. */
+  shard(partition: number): S | undefined {
+    return this.#slots.get(partition)?.host?.shard
+  }
+
   /** Active shards by partition. */
   *shards(): Generator<readonly [partition: number, shard: S], void> {
     for (const [index, { host }] of this.#slots) {

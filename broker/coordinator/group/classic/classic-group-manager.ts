@@ -12,7 +12,6 @@
  *
  * Sources: KIP-62, KIP-134, KIP-345, KIP-394, KIP-559, KIP-800, KIP-814.
  */
-import { randomUuid } from '../../../../common/random.ts'
 import { ErrorCode } from '../../../protocol/error-codes.ts'
 import type { JoinGroupRequest, JoinGroupResponseInput } from '../../../protocol/messages/11-join-group.ts'
 import type { HeartbeatRequest, HeartbeatResponseInput } from '../../../protocol/messages/12-heartbeat.ts'
@@ -33,15 +32,20 @@ import {
   type JoinResponder,
   type SyncResponder,
 } from './classic-member.ts'
+import {
+  hasAllowedSessionTimeout,
+  needsKnownMemberId,
+  newMemberId,
+  noProtocolName,
+  ownProtocols,
+  rebalanceTimeoutOf,
+} from './join-request.ts'
+import { answerLeave } from './leave-request.ts'
 
 type Result<Reply> = CoordinatorResult<GroupRecord, Reply>
 
-/** From here on a first join gets a member id, and joins again with it (KIP-394). */
-const FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4
 /** From here on a static member that takes over the leadership is told to leave the assignment as it is (KIP-814). */
 const FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
-const FIRST_VERSION_WITH_NULL_PROTOCOL_NAME = 7
-const FIRST_BATCHED_LEAVE_VERSION = 3
 const FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 6
 /** New members can't send heartbeats yet, and a lost connection is not seen while their join waits. */
 const NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60_000
@@ -77,16 +81,15 @@ export class ClassicGroupManager {
       answer({ errorCode, memberId })
       return DONE
     }
-    const { minSessionTimeoutMs, maxSessionTimeoutMs, maxSize } = this.#context.config()
-    const { sessionTimeoutMs, memberId, groupId } = request
-    if (sessionTimeoutMs < minSessionTimeoutMs || sessionTimeoutMs > maxSessionTimeoutMs)
-      return refuse(ErrorCode.INVALID_SESSION_TIMEOUT)
+    const config = this.#context.config()
+    const { memberId, groupId } = request
+    if (!hasAllowedSessionTimeout(request, config)) return refuse(ErrorCode.INVALID_SESSION_TIMEOUT)
     let group = this.#find(groupId)
     if (group === undefined) {
       if (memberId !== '') return refuse(ErrorCode.UNKNOWN_MEMBER_ID)
       group = new ClassicGroup(groupId, this.#nowMs())
     }
-    if (!acceptsJoin(group, memberId, maxSize)) {
+    if (!acceptsJoin(group, memberId, config.maxSize)) {
       group.removePending(memberId)
       return refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, '')
     }
@@ -95,8 +98,7 @@ export class ClassicGroupManager {
       client,
       respond: answer,
       protocols: ownProtocols(request),
-      // Version 0 has one timeout for both.
-      rebalanceTimeoutMs: request.rebalanceTimeoutMs < 0 ? sessionTimeoutMs : request.rebalanceTimeoutMs,
+      rebalanceTimeoutMs: rebalanceTimeoutOf(request),
     }
     if (!group.supports(request.protocolType, join.protocols)) return refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     this.#context.groups.set(groupId, group)
@@ -134,18 +136,15 @@ export class ClassicGroupManager {
   }
 
   leave(request: LeaveGroupRequest, { apiVersion }: GroupClient): Result<LeaveGroupResponseInput> {
-    const isBatched = apiVersion >= FIRST_BATCHED_LEAVE_VERSION
-    const leaving = isBatched ? request.members : [{ memberId: request.memberId, groupInstanceId: null, reason: null }]
     const group = this.#find(request.groupId)
-    const members = leaving.map(({ memberId, groupInstanceId }) => {
+    const left = new Set<string>()
+    const reply = answerLeave(request, apiVersion, (memberId, groupInstanceId) => {
       const errorCode =
         group === undefined ? ErrorCode.UNKNOWN_MEMBER_ID : this.#leave(group, memberId, groupInstanceId)
-      return { memberId, groupInstanceId, errorCode }
+      if (errorCode === ErrorCode.NONE) left.add(memberId)
+      return { memberId, errorCode }
     })
-    const reply = isBatched
-      ? { errorCode: ErrorCode.NONE, members }
-      : { errorCode: members[0]?.errorCode ?? ErrorCode.UNKNOWN_MEMBER_ID }
-    if (group === undefined || members.every(({ errorCode }) => errorCode !== ErrorCode.NONE)) return noRecords(reply)
+    if (group === undefined || left.size === 0) return noRecords(reply)
     return { ...this.#membersLeft(group), reply }
   }
 
@@ -225,12 +224,12 @@ export class ClassicGroupManager {
 
   #joinNew(group: ClassicGroup, join: Join): Result<undefined> {
     const { request, client } = join
-    const memberId = `${request.groupInstanceId ?? client.clientId}-${randomUuid(this.#context.random)}`
+    const memberId = newMemberId(request, client, this.#context.random)
     if (request.groupInstanceId !== null) {
       const knownId = group.staticMemberId(request.groupInstanceId)
       const known = knownId === undefined ? undefined : group.member(knownId)
       if (known !== undefined) return this.#replaceStatic(group, known, memberId, join)
-    } else if (client.apiVersion >= FIRST_VERSION_WITH_KNOWN_MEMBER_ID) {
+    } else if (needsKnownMemberId(client.apiVersion)) {
       group.addPending(memberId)
       this.#expire(group, memberId, request.sessionTimeoutMs)
       join.respond({ errorCode: ErrorCode.MEMBER_ID_REQUIRED, memberId })
@@ -552,14 +551,6 @@ function acceptsJoin(group: ClassicGroup, memberId: string, maxSize: number): bo
   }
 }
 
-/** The protocols of a request, each once, in memory of their own. */
-function ownProtocols({ protocols }: JoinGroupRequest): readonly ClassicProtocol[] {
-  const own = new Map<string, ClassicProtocol>()
-  for (const { name, metadata } of protocols)
-    if (!own.has(name)) own.set(name, { name, metadata: Buffer.from(metadata) })
-  return [...own.values()]
-}
-
 function newFacts({ protocols, rebalanceTimeoutMs, request }: Join) {
   return { protocols, rebalanceTimeoutMs, sessionTimeoutMs: request.sessionTimeoutMs }
 }
@@ -601,10 +592,10 @@ function assignmentOf(group: ClassicGroup, { assignment }: ClassicMember): SyncG
   return { errorCode: ErrorCode.NONE, protocolType, protocolName, assignment }
 }
 
-/** An error names no protocol; before version 7, that is the empty string. */
+/** An error names no protocol. */
 function versioned(response: JoinGroupResponseInput, apiVersion: number): JoinGroupResponseInput {
   if (response.protocolName !== undefined) return response
-  return { ...response, protocolName: apiVersion >= FIRST_VERSION_WITH_NULL_PROTOCOL_NAME ? null : '' }
+  return { ...response, protocolName: noProtocolName(apiVersion) }
 }
 
 function heartbeatKey(groupId: string, memberId: string): string {

@@ -13,6 +13,7 @@ import type { Group, GroupMemberView, OffsetCommitIdentity } from '../group.ts'
 import type { GroupRecord } from '../records/group-record.ts'
 import type { GroupMetadataValue } from '../records/schemas.ts'
 import {
+  electProtocol,
   metadataFor,
   NO_ASSIGNMENT,
   type ClassicMember,
@@ -287,21 +288,8 @@ export class ClassicGroup implements Group {
 
   /** The protocol that all support and most prefer. */
   selectProtocol(): string {
-    invariant(this.#members.size > 0, 'a group without members selects no protocol')
-    const votes = new Map<string, number>()
-    for (const { protocols } of this.#members.values()) {
-      const preferred = protocols.find(({ name }) => this.#supported.get(name) === this.#members.size)
-      invariant(preferred !== undefined, 'members without a common protocol are not let in')
-      votes.set(preferred.name, (votes.get(preferred.name) ?? 0) + 1)
-    }
-    let selected = ''
-    let most = 0
-    for (const [name, count] of votes) {
-      if (count > most) {
-        selected = name
-        most = count
-      }
-    }
+    const selected = electProtocol([...this.#members.values()].map(({ protocols }) => protocols))
+    invariant(selected !== undefined, 'a group has members, and none is let in without a protocol in common')
     return selected
   }
 

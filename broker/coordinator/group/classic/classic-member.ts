@@ -31,8 +31,32 @@ export interface ClassicMember {
 
 export const NO_ASSIGNMENT = Buffer.alloc(0)
 
-export function metadataFor(member: ClassicMember, protocolName: string | null): Buffer {
-  return member.protocols.find(({ name }) => name === protocolName)?.metadata ?? NO_ASSIGNMENT
+/** What a member says for a protocol; empty if it does not support it. */
+export function metadataFor(
+  { protocols }: { readonly protocols: readonly ClassicProtocol[] },
+  protocolName: string | null,
+): Buffer {
+  return protocols.find(({ name }) => name === protocolName)?.metadata ?? NO_ASSIGNMENT
+}
+
+/** The protocol that all members support and most prefer, given what each supports, best first; undefined without one. */
+export function electProtocol(supported: readonly (readonly ClassicProtocol[])[]): string | undefined {
+  const counts = new Map<string, number>()
+  for (const protocols of supported) for (const { name } of protocols) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const votes = new Map<string, number>()
+  for (const protocols of supported) {
+    const preferred = protocols.find(({ name }) => counts.get(name) === supported.length)
+    if (preferred === undefined) return undefined
+    votes.set(preferred.name, (votes.get(preferred.name) ?? 0) + 1)
+  }
+  let selected: string | undefined
+  let most = 0
+  for (const [name, count] of votes) {
+    if (count <= most) continue
+    selected = name
+    most = count
+  }
+  return selected
 }
 
 /** Whether the member's protocols are the given ones, in their order, with the same metadata. */

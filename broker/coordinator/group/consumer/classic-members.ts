@@ -5,7 +5,6 @@
  * A heartbeat is answered REBALANCE_IN_PROGRESS where the member has to join again: for a new epoch, to give up partitions
  * (what it owns then is in its subscription), or to get some that have become free.
  */
-import { randomUuid } from '../../../../common/random.ts'
 import { ErrorCode, KafkaError } from '../../../protocol/error-codes.ts'
 import type { JoinGroupRequest, JoinGroupResponseInput } from '../../../protocol/messages/11-join-group.ts'
 import type { HeartbeatRequest, HeartbeatResponseInput } from '../../../protocol/messages/12-heartbeat.ts'
@@ -13,11 +12,19 @@ import type { LeaveGroupRequest, LeaveGroupResponseInput } from '../../../protoc
 import type { SyncGroupRequest, SyncGroupResponseInput } from '../../../protocol/messages/14-sync-group.ts'
 import { noRecords, type CoordinatorResult } from '../../runtime/coordinator-shard.ts'
 import { NO_ASSIGNMENT, type ClassicProtocol } from '../classic/classic-member.ts'
-import { CONSUMER_PROTOCOL_TYPE, type TopicPartitions } from '../classic/consumer-protocol.ts'
+import { CONSUMER_PROTOCOL_TYPE, parseSubscription, type TopicPartitions } from '../classic/consumer-protocol.ts'
+import {
+  hasAllowedSessionTimeout,
+  needsKnownMemberId,
+  newMemberId,
+  noProtocolName,
+  ownProtocols,
+  rebalanceTimeoutOf,
+} from '../classic/join-request.ts'
+import { answerLeave } from '../classic/leave-request.ts'
 import type { GroupClient } from '../group.ts'
 import type { GroupShardContext } from '../group-shard-context.ts'
 import type { GroupRecord } from '../records/group-record.ts'
-import { parseSubscription } from './classic-subscription.ts'
 import { isWaitingForOthers, type ConsumerGroup } from './consumer-group.ts'
 import { MemberState, subscriptionOf, type ClassicMetadata, type ConsumerGroupMember } from './consumer-group-member.ts'
 import { GroupChange } from './group-change.ts'
@@ -29,10 +36,6 @@ import type { ReportedPartitions } from './reconcile.ts'
 
 type Result<Reply> = CoordinatorResult<GroupRecord, Reply>
 type ClassicGroupMember = ConsumerGroupMember & { readonly classic: ClassicMetadata }
-
-/** From here on a first join gets a member id, and joins again with it (KIP-394). */
-const FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4
-const FIRST_BATCHED_LEAVE_VERSION = 3
 
 export class ClassicMembers {
   readonly #context: GroupShardContext
@@ -52,18 +55,17 @@ export class ClassicMembers {
     client: GroupClient,
     respond: (response: JoinGroupResponseInput) => void,
   ): Result<undefined> {
-    const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#context.config()
+    const config = this.#context.config()
     const { groupId, groupInstanceId, sessionTimeoutMs } = request
-    if (sessionTimeoutMs < minSessionTimeoutMs || sessionTimeoutMs > maxSessionTimeoutMs)
-      throw new KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+    if (!hasAllowedSessionTimeout(request, config)) throw new KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
     const isUnknown = request.memberId === ''
-    const memberId = isUnknown ? this.#newMemberId(request, client) : request.memberId
-    this.#checkRoom(group, memberId, groupInstanceId)
+    const memberId = isUnknown ? newMemberId(request, client, this.#context.random) : request.memberId
+    group.requireRoom(config.consumerMaxSize, memberId, groupInstanceId)
     const protocols = ownProtocols(request)
     const subscription = parseSubscription(protocols[0]?.metadata ?? NO_ASSIGNMENT)
     if (!supports(group, request.protocolType, protocols) || subscription === undefined)
       throw new KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, `Member ${memberId}'s protocols are not supported.`)
-    if (isUnknown && groupInstanceId === null && client.apiVersion >= FIRST_VERSION_WITH_KNOWN_MEMBER_ID) {
+    if (isUnknown && groupInstanceId === null && needsKnownMemberId(client.apiVersion)) {
       respond({ errorCode: ErrorCode.MEMBER_ID_REQUIRED, memberId, protocolName: noProtocolName(client.apiVersion) })
       return noRecords(undefined)
     }
@@ -73,8 +75,7 @@ export class ClassicMembers {
       isUnknown || groupInstanceId === null
         ? joiningMember(change, memberId, groupInstanceId, true)
         : { member: group.requireMemberOf(memberId, groupInstanceId), isNew: false }
-    // Version 0 has one timeout for both.
-    const rebalanceTimeoutMs = request.rebalanceTimeoutMs < 0 ? sessionTimeoutMs : request.rebalanceTimeoutMs
+    const rebalanceTimeoutMs = rebalanceTimeoutOf(request)
     const after = {
       ...before,
       instanceId: groupInstanceId ?? before.instanceId,
@@ -168,17 +169,12 @@ export class ClassicMembers {
     request: LeaveGroupRequest,
     { apiVersion }: GroupClient,
   ): Result<LeaveGroupResponseInput> {
-    const isBatched = apiVersion >= FIRST_BATCHED_LEAVE_VERSION
-    const identities = isBatched ? request.members : [{ memberId: request.memberId, groupInstanceId: null }]
     const leaving = new Set<ConsumerGroupMember>()
-    const members = identities.map(({ memberId, groupInstanceId }) => {
+    const reply = answerLeave(request, apiVersion, (memberId, groupInstanceId) => {
       const { member, errorCode } = leavingMember(group, memberId, groupInstanceId)
       if (member !== undefined) leaving.add(member)
-      return { memberId: member?.memberId ?? memberId, groupInstanceId, errorCode }
+      return { memberId: member?.memberId ?? memberId, errorCode }
     })
-    const reply = isBatched
-      ? { errorCode: ErrorCode.NONE, members }
-      : { errorCode: members[0]?.errorCode ?? ErrorCode.UNKNOWN_MEMBER_ID }
     return this.#updater.remove(group, [...leaving], reply)
   }
 
@@ -199,17 +195,6 @@ export class ClassicMembers {
 
   #expectJoin({ groupId }: ConsumerGroup, { memberId, rebalanceTimeoutMs }: ConsumerGroupMember): void {
     this.#timers.startUnlessRunning('join', groupId, memberId, rebalanceTimeoutMs)
-  }
-
-  /** A static member that comes back takes no room that was not its own. */
-  #checkRoom(group: ConsumerGroup, memberId: string, instanceId: string | null): void {
-    if (group.memberCount < this.#context.config().consumerMaxSize || group.member(memberId) !== undefined) return
-    if (instanceId !== null && group.staticMember(instanceId) !== undefined) return
-    throw new KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
-  }
-
-  #newMemberId({ groupInstanceId }: JoinGroupRequest, { clientId }: GroupClient): string {
-    return `${groupInstanceId ?? clientId}-${randomUuid(this.#context.random)}`
   }
 
   /** By ids, as the rest of the group knows topics. */
@@ -246,17 +231,4 @@ function supports(group: ConsumerGroup, protocolType: string, protocols: readonl
     common = common.filter((name) => supported.has(name))
   }
   return common.length > 0
-}
-
-/** The protocols of a request, each once, in memory of their own. */
-function ownProtocols({ protocols }: JoinGroupRequest): readonly ClassicProtocol[] {
-  const own = new Map<string, ClassicProtocol>()
-  for (const { name, metadata } of protocols)
-    if (!own.has(name)) own.set(name, { name, metadata: Buffer.from(metadata) })
-  return [...own.values()]
-}
-
-/** An error names no protocol; before version 7, that is the empty string. */
-function noProtocolName(apiVersion: number): string | null {
-  return apiVersion >= 7 ? null : ''
 }

@@ -26,7 +26,7 @@ import { noRecords, type CoordinatorResult } from '../../runtime/coordinator-sha
 import { ClassicGroup } from '../classic/classic-group.ts'
 import type { ClassicGroupManager } from '../classic/classic-group-manager.ts'
 import { CONSUMER_PROTOCOL_TYPE } from '../classic/consumer-protocol.ts'
-import type { GroupClient } from '../group.ts'
+import { groupIdNotFound, type GroupClient } from '../group.ts'
 import type { GroupShardContext } from '../group-shard-context.ts'
 import type { GroupRecord } from '../records/group-record.ts'
 import { ClassicMembers } from './classic-members.ts'
@@ -174,7 +174,7 @@ export class ConsumerGroupManager {
   #heartbeat(request: ConsumerGroupHeartbeatRequest, client: GroupClient): Result<ConsumerGroupHeartbeatResponseInput> {
     const isJoining = request.memberEpoch === JOIN_EPOCH
     const { group, records, migrated } = this.#heartbeatGroup(request.groupId, isJoining)
-    this.#checkRoom(group, request)
+    group.requireRoom(this.#context.config().consumerMaxSize, request.memberId, request.instanceId)
     const memberId = request.memberId === '' ? randomUuid(this.#context.random) : request.memberId
     const change = new GroupChange(group, this.#context.topics)
     const { member: before, isNew } = isJoining
@@ -269,17 +269,6 @@ export class ConsumerGroupManager {
     // It was refused.
     groups.set(group.groupId, group)
     return joined
-  }
-
-  /** A static member that comes back takes no room that was not its own. */
-  #checkRoom(group: ConsumerGroup, { memberId, instanceId }: ConsumerGroupHeartbeatRequest): void {
-    const { consumerMaxSize } = this.#context.config()
-    if (group.memberCount < consumerMaxSize || group.member(memberId) !== undefined) return
-    if (instanceId !== null && group.staticMember(instanceId) !== undefined) return
-    throw new KafkaError(
-      ErrorCode.GROUP_MAX_SIZE_REACHED,
-      `The consumer group has reached its maximum capacity of ${consumerMaxSize} members.`,
-    )
   }
 
   #toldBy(
@@ -381,8 +370,6 @@ function clamp(value: number, min: number, max: number): number {
 }
 
 function notFound(groupId: string, isOther: boolean): KafkaError {
-  return new KafkaError(
-    ErrorCode.GROUP_ID_NOT_FOUND,
-    isOther ? `Group ${groupId} is not a consumer group.` : `Group ${groupId} not found.`,
-  )
+  if (!isOther) return groupIdNotFound(groupId)
+  return new KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, `Group ${groupId} is not a consumer group.`)
 }

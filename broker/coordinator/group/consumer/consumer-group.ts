@@ -136,6 +136,16 @@ export class ConsumerGroup implements Group {
     return memberId === undefined ? undefined : this.#members.get(memberId)
   }
 
+  /** Throws GROUP_MAX_SIZE_REACHED. A member, or a static one that comes back, takes no room that was not its own. */
+  requireRoom(maxSize: number, memberId: string, instanceId: string | null): void {
+    if (this.memberCount < maxSize || this.member(memberId) !== undefined) return
+    if (instanceId !== null && this.staticMember(instanceId) !== undefined) return
+    throw new KafkaError(
+      ErrorCode.GROUP_MAX_SIZE_REACHED,
+      `The consumer group has reached its maximum capacity of ${maxSize} members.`,
+    )
+  }
+
   /** The member of a request. Throws UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID where another one has the instance id. */
   requireMemberOf(memberId: string, instanceId: string | null): ConsumerGroupMember {
     if (instanceId === null) return this.requireMember(memberId)

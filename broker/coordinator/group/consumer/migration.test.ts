@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { ErrorCode } from '../../../protocol/error-codes.ts'
 import { ClassicGroup } from '../classic/classic-group.ts'
-import { assignedPartitions } from '../classic/consumer-protocol.ts'
-import { encodeAssignment } from './classic-subscription.ts'
+import { assignedPartitions, encodeAssignment } from '../classic/consumer-protocol.ts'
 import { ConsumerHarness, GROUP, subscription } from './testing/consumer-harness.ts'
 
 const DELAY_MS = 3000

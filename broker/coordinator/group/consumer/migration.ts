@@ -4,11 +4,16 @@
  */
 import type { TargetAssignment } from '../assignor/partition-assignor.ts'
 import type { ClassicGroup } from '../classic/classic-group.ts'
-import { NO_ASSIGNMENT, type ClassicProtocol } from '../classic/classic-member.ts'
-import { assignedPartitions, CONSUMER_PROTOCOL_TYPE, type TopicPartitions } from '../classic/consumer-protocol.ts'
+import { electProtocol, metadataFor } from '../classic/classic-member.ts'
+import {
+  assignedPartitions,
+  CONSUMER_PROTOCOL_TYPE,
+  encodeAssignment,
+  parseSubscription,
+  type TopicPartitions,
+} from '../classic/consumer-protocol.ts'
 import type { TopicDirectory } from '../group-shard-context.ts'
 import type { GroupRecord } from '../records/group-record.ts'
-import { encodeAssignment, parseSubscription } from './classic-subscription.ts'
 import type { ConsumerGroup } from './consumer-group.ts'
 import { newMember, ownedAt, subscriptionOf, type ConsumerGroupMember } from './consumer-group-member.ts'
 import {
@@ -34,9 +39,7 @@ export function upgradeRecords(
   const members: ConsumerGroupMember[] = []
   const targets = new Map<string, TargetAssignment>()
   for (const member of classic.allMembers) {
-    const subscription = parseSubscription(
-      member.protocols.find(({ name }) => name === protocolName)?.metadata ?? NO_ASSIGNMENT,
-    )
+    const subscription = parseSubscription(metadataFor(member, protocolName))
     const assignment = assignedPartitions(member.assignment)
     if (subscription === undefined || assignment === undefined) return undefined
     const target = targetOf(assignment, topics, taken)
@@ -78,7 +81,7 @@ export function downgradeRecords(
   const members = [...group.allMembers].flatMap(({ memberId, classic, ...member }) =>
     leaving.has(memberId) || classic === null ? [] : [{ ...member, memberId, classic }],
   )
-  const protocolName = commonProtocol(members.map(({ classic }) => classic.supportedProtocols))
+  const protocolName = electProtocol(members.map(({ classic }) => classic.supportedProtocols))
   if (protocolName === undefined) return undefined
   return [
     ...group.tombstones(),
@@ -92,7 +95,7 @@ export function downgradeRecords(
         leader: members[0]?.memberId ?? null,
         currentStateTimestamp: nowMs,
         members: members.map((member) => {
-          const metadata = metadataOf(member.classic.supportedProtocols, protocolName)
+          const metadata = metadataFor({ protocols: member.classic.supportedProtocols }, protocolName)
           return {
             memberId: member.memberId,
             groupInstanceId: member.instanceId,
@@ -148,23 +151,4 @@ function targetOf(
       )
   }
   return target
-}
-
-/** The protocol that all support and most prefer; undefined if there is none. */
-function commonProtocol(supported: readonly (readonly ClassicProtocol[])[]): string | undefined {
-  const counts = new Map<string, number>()
-  for (const protocols of supported) for (const { name } of protocols) counts.set(name, (counts.get(name) ?? 0) + 1)
-  const votes = new Map<string, number>()
-  for (const protocols of supported) {
-    const preferred = protocols.find(({ name }) => counts.get(name) === supported.length)
-    if (preferred === undefined) return undefined
-    votes.set(preferred.name, (votes.get(preferred.name) ?? 0) + 1)
-  }
-  let selected: string | undefined
-  for (const [name, count] of votes) if (count > (votes.get(selected ?? '') ?? 0)) selected = name
-  return selected
-}
-
-function metadataOf(protocols: readonly ClassicProtocol[], protocolName: string): Buffer {
-  return protocols.find(({ name }) => name === protocolName)?.metadata ?? NO_ASSIGNMENT
 }

@@ -14,7 +14,7 @@ import type { OffsetFetchRequest, OffsetFetchResponseInput } from '../../../prot
 import type { OffsetDeleteRequest, OffsetDeleteResponseInput } from '../../../protocol/messages/47-offset-delete.ts'
 import { ZERO_UUID } from '../../../protocol/wire/uuid.ts'
 import type { CoordinatorResult } from '../../runtime/coordinator-shard.ts'
-import type { CommittedPartition, Group, GroupClient } from '../group.ts'
+import { groupIdNotFound, type CommittedPartition, type Group, type GroupClient } from '../group.ts'
 import type { CommittedOffsetView } from '../group-view.ts'
 import type { GroupShardContext } from '../group-shard-context.ts'
 import type { GroupRecord, GroupRecordOf } from '../records/group-record.ts'
@@ -291,8 +291,4 @@ function addRemovals(
   for (const [partition, offset] of partitions) {
     if (isConcerned(offset)) batch.add(groupId, topicName, partition)
   }
-}
-
-function groupIdNotFound(groupId: string): KafkaError {
-  return new KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, `Group ${groupId} not found.`)
 }

@@ -19,7 +19,7 @@ export class FakeTopics implements TopicDirectory {
   /** Makes a topic with a new id, or grows the one that is there. Returns its id. */
   put(name: string, partitionCount: number): string {
     const topicId = this.#topics.get(name)?.topicId ?? Buffer.alloc(16, ++this.#created).toString('base64url')
-    this.#topics.set(name, { topicId, partitionCount, racksOf: () => [] })
+    this.#topics.set(name, { topicId, partitionCount })
     return topicId
   }
 
