@@ -1,4 +1,5 @@
 /** JoinGroup, versions 0 to 9: enters a classic group and is answered when its rebalance is done. It may wait for minutes. */
+import { noProtocolName } from '../../coordinator/group/classic/join-request.ts'
 import { ApiKey } from '../../protocol/api-keys.ts'
 import { joinGroupRequest, joinGroupResponse } from '../../protocol/messages/11-join-group.ts'
 import { defineApi, type ApiHandler } from '../api-handler.ts'
@@ -16,7 +17,7 @@ export function joinGroupHandler(broker: BrokerContext): ApiHandler {
     errorResponse: (request, errorCode, _message, { apiVersion }) => ({
       errorCode,
       memberId: request.memberId,
-      protocolName: apiVersion >= 7 ? null : '',
+      protocolName: noProtocolName(apiVersion),
     }),
   })
 }
